@@ -1,0 +1,22 @@
+package io.pgbus;
+
+/**
+ * An event's payload does not fit what its handler wants. It is not tried again by
+ * itself, since the next attempt would read the same bytes.
+ *
+ * @since 0.1.0
+ */
+public class UnreadableEventException extends PgBusException {
+
+	private static final long serialVersionUID = 1L;
+
+	/**
+	 * Creates an exception.
+	 * @param message which event does not fit what
+	 * @param cause the cause
+	 */
+	public UnreadableEventException(String message, Throwable cause) {
+		super(message, cause);
+	}
+
+}

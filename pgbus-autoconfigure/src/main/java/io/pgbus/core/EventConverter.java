@@ -1,0 +1,132 @@
+package io.pgbus.core;
+
+import java.lang.reflect.Type;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+import io.pgbus.Event;
+import io.pgbus.InvalidEventException;
+import io.pgbus.UnreadableEventException;
+import io.pgbus.store.StoredEvent;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Turns payloads and headers into JSON and back, by the application's mapper. The type to
+ * read is always the listener's choice, never the payload's.
+ *
+ * @since 0.1.0
+ */
+public class EventConverter {
+
+	private final JsonMapper mapper;
+
+	/**
+	 * Creates a converter.
+	 * @param mapper the application's mapper
+	 */
+	public EventConverter(JsonMapper mapper) {
+		this.mapper = mapper;
+	}
+
+	/**
+	 * Writes a payload.
+	 * @param payload the payload
+	 * @return its JSON text
+	 * @throws InvalidEventException if it cannot be written, or has a character that
+	 * PostgreSQL cannot store
+	 */
+	public String write(Object payload) {
+		String json;
+		try {
+			json = this.mapper.writeValueAsString(payload);
+		}
+		catch (JacksonException ex) {
+			throw new InvalidEventException(
+					"A payload of " + payload.getClass() + " cannot be written as JSON: " + ex.getOriginalMessage(),
+					ex);
+		}
+		if (hasEscapedNul(json)) {
+			throw new InvalidEventException("A payload of " + payload.getClass()
+					+ " has the character \\u0000, which PostgreSQL cannot store.");
+		}
+		return json;
+	}
+
+	/**
+	 * Writes headers.
+	 * @param headers the headers
+	 * @return the text of a JSON object, or {@code null} if there are none
+	 */
+	public @Nullable String writeHeaders(Map<String, String> headers) {
+		return headers.isEmpty() ? null : this.mapper.writeValueAsString(headers);
+	}
+
+	/**
+	 * Reads an event, but for its payload, which stays JSON text.
+	 * @param stored the event as stored
+	 * @param stream the name of its stream
+	 * @param partition its partition
+	 * @param attempt which attempt to handle it this is, from 1
+	 * @return the event
+	 */
+	public Event<String> read(StoredEvent stored, String stream, int partition, int attempt) {
+		return new Event<>(stored.id(), stream, partition, stored.type(), stored.key(), stored.payload(),
+				readHeaders(stored.headers()), stored.publishedAt(), attempt);
+	}
+
+	/**
+	 * Reads the payload of an event.
+	 * @param event the event with the payload as JSON text
+	 * @param type the type to read; for {@code String} a JSON string gives its value, and
+	 * anything else its JSON text
+	 * @return the payload, {@code null} if the payload is a JSON null
+	 * @throws UnreadableEventException if the payload does not fit
+	 */
+	public @Nullable Object readPayload(Event<String> event, Type type) {
+		try {
+			if (type == String.class) {
+				JsonNode node = this.mapper.readTree(event.payload());
+				return node.isString() ? node.stringValue() : event.payload();
+			}
+			return this.mapper.readValue(event.payload(), this.mapper.constructType(type));
+		}
+		catch (JacksonException ex) {
+			throw new UnreadableEventException("The payload of event " + event.id() + " of type \"" + event.type()
+					+ "\" in stream \"" + event.stream() + "\" cannot be read as " + type.getTypeName() + ": "
+					+ ex.getOriginalMessage(), ex);
+		}
+	}
+
+	/** Headers that SQL has written may have values that are no strings. */
+	private Map<String, String> readHeaders(@Nullable String headers) {
+		if (headers == null) {
+			return Map.of();
+		}
+		Map<String, String> result = new LinkedHashMap<>();
+		this.mapper.readTree(headers)
+			.properties()
+			.forEach((header) -> result.put(header.getKey(),
+					header.getValue().isString() ? header.getValue().stringValue() : header.getValue().toString()));
+		return Map.copyOf(result);
+	}
+
+	/** Looks for an escaped NUL: a backslash that is not itself escaped, and u0000. */
+	private static boolean hasEscapedNul(String json) {
+		int index = json.indexOf("\\u0000");
+		while (index >= 0) {
+			int backslashes = 0;
+			while (index - backslashes > 0 && json.charAt(index - backslashes - 1) == '\\') {
+				backslashes++;
+			}
+			if (backslashes % 2 == 0) {
+				return true;
+			}
+			index = json.indexOf("\\u0000", index + 1);
+		}
+		return false;
+	}
+
+}

@@ -1,0 +1,33 @@
+package io.pgbus.listener;
+
+import java.time.Duration;
+
+import io.pgbus.DeliveryMode;
+import io.pgbus.RetryPolicy;
+import io.pgbus.StartPosition;
+
+import org.springframework.util.unit.DataSize;
+
+/**
+ * What holds for every listener that does not say otherwise.
+ *
+ * @param delivery the delivery mode
+ * @param start where a group starts if it is made now
+ * @param concurrency the number of workers of a listener
+ * @param batchSize the most events that one read fetches
+ * @param batchBytes the most bytes of payload that one read fetches, the first event
+ * aside
+ * @param eventsPerTransaction how many events a worker handles in one transaction, with
+ * exactly-once delivery
+ * @param pollInterval the time after which the log is looked at without a wake-up
+ * @param retry the retry policy
+ * @since 0.1.0
+ */
+public record ListenerDefaults(DeliveryMode delivery, StartPosition start, int concurrency, int batchSize,
+		DataSize batchBytes, int eventsPerTransaction, Duration pollInterval, RetryPolicy retry) {
+
+	/** The defaults of the defaults. */
+	public static final ListenerDefaults DEFAULT = new ListenerDefaults(DeliveryMode.EXACTLY_ONCE,
+			StartPosition.latest(), 1, 100, DataSize.ofMegabytes(8), 1, Duration.ofSeconds(1), RetryPolicy.DEFAULT);
+
+}

@@ -1,0 +1,7 @@
+/**
+ * Containers that run listeners: registry, worker loop, failures.
+ */
+@NullMarked
+package io.pgbus.listener;
+
+import org.jspecify.annotations.NullMarked;

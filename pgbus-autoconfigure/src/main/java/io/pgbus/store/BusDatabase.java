@@ -1,0 +1,167 @@
+package io.pgbus.store;
+
+import java.util.Objects;
+import java.util.function.Supplier;
+
+import javax.sql.DataSource;
+
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.TransactionDefinition;
+import org.springframework.transaction.support.TransactionOperations;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/**
+ * The database the bus lives in: its DataSource, the name of its schema, and the two
+ * kinds of transactions that statements run in: the caller's, or one of the bus's own.
+ *
+ * @since 0.1.0
+ */
+public final class BusDatabase {
+
+	private final DataSource dataSource;
+
+	/**
+	 * The same pool under another identity, so that nothing the caller has bound is met.
+	 */
+	private final DataSource apart;
+
+	private final String schema;
+
+	private final String quotedSchema;
+
+	private final JdbcClient joining;
+
+	private final JdbcClient own;
+
+	private final TransactionTemplate ownTransaction;
+
+	private final TransactionTemplate aloneTransaction;
+
+	/**
+	 * Creates the database.
+	 * @param dataSource the DataSource
+	 * @param schema the name of the bus's schema, any text that PostgreSQL takes as a
+	 * name
+	 */
+	public BusDatabase(DataSource dataSource, String schema) {
+		this.dataSource = targetOf(dataSource);
+		this.apart = new DelegatingDataSource(this.dataSource);
+		this.schema = schema;
+		this.quotedSchema = quote(schema);
+		this.joining = JdbcClient.create(this.dataSource);
+		this.own = JdbcClient.create(this.apart);
+		this.ownTransaction = new TransactionTemplate(new JdbcTransactionManager(this.apart));
+		this.ownTransaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
+		this.aloneTransaction = new TransactionTemplate(new JdbcTransactionManager(this.dataSource));
+		this.aloneTransaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
+	}
+
+	/**
+	 * Returns the DataSource that Spring binds transactions to.
+	 * @return the DataSource
+	 */
+	public DataSource dataSource() {
+		return this.dataSource;
+	}
+
+	/**
+	 * Returns the name of the bus's schema, not quoted.
+	 * @return the name
+	 */
+	public String schema() {
+		return this.schema;
+	}
+
+	/**
+	 * Tells whether the caller is in a Spring transaction on this DataSource.
+	 * @return whether it is
+	 */
+	public boolean inTransaction() {
+		return TransactionSynchronizationManager.hasResource(this.dataSource);
+	}
+
+	/**
+	 * Runs work whose statements join, for a caller that is in no transaction: in one of
+	 * its own, with the pool's isolation.
+	 * @param <T> the type of the result
+	 * @param work the work
+	 * @return its result
+	 */
+	public <T> T alone(Supplier<T> work) {
+		return Objects.requireNonNull(this.aloneTransaction.execute((status) -> work.get()));
+	}
+
+	/**
+	 * Puts the quoted schema in the place of <code>{bus}</code>.
+	 * @param sql the SQL
+	 * @return the SQL to run
+	 */
+	String sql(String sql) {
+		return sql.replace("{bus}", this.quotedSchema);
+	}
+
+	/**
+	 * Starts a statement in the caller's transaction, or alone where there is none.
+	 * @param sql the SQL, with <code>{bus}</code> before the bus's names
+	 * @return the statement
+	 */
+	JdbcClient.StatementSpec joining(String sql) {
+		return this.joining.sql(sql(sql));
+	}
+
+	/**
+	 * Starts a statement apart from the caller's transaction: alone, or in
+	 * {@link #ownTransaction()}.
+	 * @param sql the SQL, with <code>{bus}</code> before the bus's names
+	 * @return the statement
+	 */
+	JdbcClient.StatementSpec own(String sql) {
+		return this.own.sql(sql(sql));
+	}
+
+	/**
+	 * Returns a READ COMMITTED transaction apart from the caller's, for statements made
+	 * by {@link #own}.
+	 * @return the transaction
+	 */
+	TransactionOperations ownTransaction() {
+		return this.ownTransaction;
+	}
+
+	/**
+	 * Prepares statements that run as one READ COMMITTED transaction of their own, in one
+	 * round trip.
+	 * @param statements the statements, separated by semicolons
+	 * @return the round trip
+	 */
+	RoundTrip ownRoundTrip(String... statements) {
+		return RoundTrip.own(this.apart, sql(String.join(";\n", statements)));
+	}
+
+	/**
+	 * Prepares statements that run in the caller's transaction, in one round trip.
+	 * @param statements the statements, separated by semicolons
+	 * @return the round trip
+	 */
+	RoundTrip joiningRoundTrip(String... statements) {
+		return RoundTrip.joining(this.dataSource, sql(String.join(";\n", statements)));
+	}
+
+	private static String quote(String name) {
+		if (name.isBlank() || name.indexOf('\0') >= 0) {
+			throw new IllegalArgumentException("The name of the bus's schema is blank. Set pgbus.schema.name.");
+		}
+		return '"' + name.replace("\"", "\"\"") + '"';
+	}
+
+	private static DataSource targetOf(DataSource dataSource) {
+		DataSource target = (dataSource instanceof TransactionAwareDataSourceProxy proxy) ? proxy.getTargetDataSource()
+				: null;
+		return (target != null) ? target : dataSource;
+	}
+
+}

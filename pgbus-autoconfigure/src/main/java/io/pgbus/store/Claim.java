@@ -1,0 +1,38 @@
+package io.pgbus.store;
+
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A cursor held by a consumer, and the events it read last.
+ *
+ * @param cursorId the cursor
+ * @param version the version of its state, which every later change must name
+ * @param stream the name of the stream
+ * @param streamId the stream
+ * @param partition the partition
+ * @param position the id up to which the window is done
+ * @param readingTo the position once these events are done
+ * @param ceiling the position at which the window is done
+ * @param retriesDue whether failed events of this cursor wait to be tried again
+ * @param awaitsType the type of the event after these, if it is for another member of the
+ * group, or {@code null}
+ * @param events the events to handle, in order
+ * @param done the events among those read that are done already, though the position does
+ * not show it
+ * @since 0.1.0
+ */
+public record Claim(int cursorId, long version, String stream, int streamId, int partition, long position,
+		long readingTo, long ceiling, boolean retriesDue, @Nullable String awaitsType, List<StoredEvent> events,
+		List<Long> done) {
+
+	/**
+	 * Tells whether there is more to read once these events are done.
+	 * @return whether there is
+	 */
+	public boolean hasMore() {
+		return this.readingTo < this.ceiling && this.awaitsType == null;
+	}
+
+}

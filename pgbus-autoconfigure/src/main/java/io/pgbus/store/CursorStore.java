@@ -1,0 +1,379 @@
+package io.pgbus.store;
+
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.OffsetDateTime;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Claims cursors of one group and reads what lies before them.
+ * <p>
+ * A cursor holds two horizons, low and high (see {@link Horizon}), a position and a
+ * ceiling. Everything that low sees is done. It is delivering its <em>window</em>: what
+ * high sees and low does not, in id order, above the position. At the ceiling the window
+ * is done; the next claim then makes high the new low and takes a new high, if there is
+ * anything that high does not see.
+ * <p>
+ * <b>Invariant.</b> Every event is in exactly one window of a cursor: it becomes visible
+ * once, and the windows' snapshots follow one another. Within a window the order is id
+ * order; two events of a key that are ordered by row locks, or by one's commit before the
+ * other's begin, have ids in that order or lie in different windows, in that order.
+ *
+ * @since 0.1.0
+ */
+public final class CursorStore {
+
+	/** What reading a window needs to know of it. */
+	private static final String HORIZONS = "low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound";
+
+	/** There is something this cursor's high horizon does not see. */
+	static final String HAS_NEWS = """
+			(
+				exists (
+					select from {bus}.event e
+					where e.stream_id = c.stream_id and e.partition = c.partition and e.id > s.high_floor
+					and not pg_visible_in_snapshot(e.tx, s.high_snapshot)
+				)
+				or exists (
+					select from %s
+					cross join lateral (
+						select from {bus}.event e
+						where e.tx = late.tx and e.stream_id = c.stream_id and e.partition = c.partition
+						and e.id <= s.high_floor
+						limit 1
+					) e
+					where pg_visible_in_snapshot(late.tx, pg_current_snapshot())
+				)
+			)""".formatted(Horizon.late("s.high_snapshot", "s.high_bound"));
+
+	/** A cursor that a member of the group may take, and what makes it worth taking. */
+	static final String IS_FREE_AND_HAS_WORK = """
+			s.owner is null
+			and (
+				s.position < s.ceiling
+				or %s
+				or exists (
+					select from {bus}.failed_event f
+					where f.cursor_id = c.id and f.state = 'retrying' and f.next_attempt_at <= clock_timestamp()
+				)
+			)
+			""".formatted(HAS_NEWS);
+
+	/** The live state of a cursor c. */
+	static final String STATE = """
+			cross join lateral (
+				select * from {bus}.cursor_state s where s.cursor_id = c.id order by s.version desc limit 1
+			) s
+			""";
+
+	/**
+	 * Takes the free cursor that has waited longest. The lock on the cursor's row only
+	 * keeps claims out of each other's way. What makes two owners impossible is that the
+	 * state is taken by deleting the version that was seen.
+	 */
+	private static final String TAKE_FREE = """
+			with free as (
+				select c.id, s.version
+				from {bus}.cursor c
+				%s
+				where c.group_id = :groupId and c.stream_id = any(:streamIds)
+				and not (select g.paused from {bus}.consumer_group g where g.id = c.group_id)
+				and (
+					s.awaits_type is null or :types::text[] is null or s.awaits_type = any(:types::text[])
+					or not exists (
+						select from {bus}.member m
+						where m.group_id = c.group_id and (m.types is null or s.awaits_type = any(m.types))
+					)
+				)
+				and %s
+				order by s.changed_at
+				limit 1
+				for no key update of c skip locked
+			),
+			taken as (
+				delete from {bus}.cursor_state s using free f
+				where s.cursor_id = f.id and s.version = f.version
+				returning s.cursor_id, s.version, s.position, s.ceiling, clock_timestamp() as claimed_at, %s
+			),
+			""".formatted(STATE, IS_FREE_AND_HAS_WORK, HORIZONS);
+
+	/** Takes the state of a cursor that is already held, at its new position. */
+	private static final String TAKE_HELD = """
+			with taken as (
+				delete from {bus}.cursor_state s
+				where s.cursor_id = :cursorId and s.version = :version
+				returning s.cursor_id, s.version, :position::bigint as position, s.ceiling, s.claimed_at, %s
+			),
+			forgotten as (
+				delete from {bus}.ledger l using taken t
+				where l.cursor_id = t.cursor_id and l.event_id = any(:handled)
+			),
+			""".formatted(HORIZONS);
+
+	/**
+	 * Goes on in the window, or opens the next; reads it; puts the new state in place. An
+	 * event is passed over if the listener does not want it, or if it is done already:
+	 * its ledger row or failure is there, but the position was not saved. The read ends
+	 * before an event that is for another member of the group.
+	 */
+	private static final String READ = """
+			next as (
+				select t.cursor_id, t.version + 1 as version, t.claimed_at, w.*,
+					c.group_id, c.stream_id, c.partition, c.starts_at, stream.name as stream,
+					exists (
+						select from {bus}.failed_event f where f.cursor_id = t.cursor_id and f.holds_key
+					) as holds_keys,
+					exists (
+						select from {bus}.failed_event f
+						where f.cursor_id = t.cursor_id and f.state = 'retrying'
+						and f.next_attempt_at <= clock_timestamp()
+					) as retries_due
+				from taken t
+				join {bus}.cursor c on c.id = t.cursor_id
+				join {bus}.stream on stream.id = c.stream_id
+				cross join lateral (
+					select t.low_snapshot, t.low_floor, t.low_bound, t.high_snapshot, t.high_floor, t.high_bound,
+						t.ceiling, t.position
+					where t.position < t.ceiling
+					union all
+					select t.high_snapshot, t.high_floor, t.high_bound, %1$s,
+						(select last_value from {bus}.event_id), 0
+					where t.position >= t.ceiling
+				) w(low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound, ceiling, position)
+			),
+			scan as (
+				select e.*,
+					:checkDone and (
+						(select true from {bus}.ledger l where l.cursor_id = n.cursor_id and l.event_id = e.id limit 1)
+						is not null
+						or
+						(select true from {bus}.failed_event f where f.cursor_id = n.cursor_id and f.event_id = e.id limit 1)
+						is not null
+					) as done,
+					case
+						when :types::text[] is not null and e.type <> all(:types::text[]) then false
+						when e.published_at < n.starts_at then false
+						else %3$s
+					end as wanted,
+					:types::text[] is not null and e.type <> all(:types::text[]) and (
+						select true from {bus}.member m
+						where m.group_id = n.group_id and (m.types is null or e.type = any(m.types)) limit 1
+					) is not null as for_another,
+					n.holds_keys and (
+						select true from {bus}.failed_event f
+						where f.cursor_id = n.cursor_id and f.key = e.key and f.holds_key limit 1
+					) is not null as held
+				from next n
+				cross join lateral (
+					select e.*
+					from %2$s
+					cross join lateral (
+						select e.* from {bus}.event e
+						where e.tx = late.tx and e.stream_id = n.stream_id and e.partition = n.partition
+						and e.id > n.position and e.id <= n.low_floor
+						order by e.id limit :scan
+					) e
+					where pg_visible_in_snapshot(late.tx, n.high_snapshot)
+					union all
+					(
+						select e.* from {bus}.event e
+						where e.stream_id = n.stream_id and e.partition = n.partition
+						and e.id > greatest(n.position, n.low_floor) and e.id <= n.ceiling
+						and pg_visible_in_snapshot(e.tx, n.high_snapshot)
+						and not pg_visible_in_snapshot(e.tx, n.low_snapshot)
+						order by e.id limit :scan
+					)
+					order by id limit :scan
+				) e
+			),
+			counted as (
+				select s.*, s.wanted and not s.done as to_handle,
+					count(*) over () as scanned,
+					bool_or(s.for_another and not s.done) over up_to_here as is_beyond,
+					count(*) filter (where s.wanted and not s.done) over up_to_here as events,
+					sum(s.size::bigint) filter (where s.wanted and not s.done) over up_to_here as bytes
+				from scan s
+				window up_to_here as (order by s.id)
+			),
+			batch as (
+				select * from counted
+				where not is_beyond and events <= :batchSize
+				and (not to_handle or events = 1 or bytes <= :batchBytes)
+			),
+			reached as (
+				select case
+					when (select count(*) from scan) < :scan and (select count(*) from batch) = (select count(*) from scan)
+					then n.ceiling
+					else coalesce((select max(id) from batch), n.position)
+				end as reading_to,
+				(select type from counted where is_beyond and for_another order by id limit 1) as next_type
+				from next n
+			),
+			saved as (
+				insert into {bus}.cursor_state (cursor_id, version, owner, claimed_at, reading_to,
+					low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound, ceiling, position)
+				select n.cursor_id, n.version, :consumerId, n.claimed_at, r.reading_to,
+					n.low_snapshot, n.low_floor, n.low_bound, n.high_snapshot, n.high_floor, n.high_bound,
+					n.ceiling, n.position
+				from next n cross join reached r
+			)
+			select n.cursor_id, n.version, n.stream, n.stream_id, n.partition, n.position, n.ceiling, n.retries_due,
+				r.reading_to,
+				case when (select count(*) from batch) = (select count(*) from counted where not is_beyond)
+					then r.next_type end as awaits_type,
+				b.id, b.type, b.key, b.payload, b.headers, b.published_at, b.held, b.done
+			from next n
+			cross join reached r
+			left join batch b on b.to_handle or b.done
+			order by b.id
+			""";
+
+	private static final String RELEASE = """
+			with taken as (
+				delete from {bus}.cursor_state s
+				where s.cursor_id = :cursorId and s.version = :version
+				returning *
+			),
+			forgotten as (
+				delete from {bus}.ledger l using taken t
+				where l.cursor_id = t.cursor_id and l.event_id = any(:handled)
+			),
+			saved as (
+				insert into {bus}.cursor_state (cursor_id, version, awaits_type, ceiling, position, %1$s)
+				select cursor_id, version + 1, :awaitsType::text, ceiling, :position, %1$s from taken
+				returning 1
+			)
+			select count(*) from saved
+			""".formatted(HORIZONS);
+
+	/** How many events a read looks at when it may pass over some. */
+	private static final int SELECTIVE_SCAN = 1000;
+
+	private final BusDatabase database;
+
+	private final Map<String, Object> subscription = new HashMap<>();
+
+	private final RoundTrip claim;
+
+	private final RoundTrip advance;
+
+	/**
+	 * Creates the store for one listener.
+	 * @param database the database
+	 * @param subscription what the listener takes
+	 * @throws IllegalArgumentException if the filter is no expression by itself
+	 */
+	public CursorStore(BusDatabase database, Subscription subscription) {
+		this.database = database;
+		this.subscription.put("groupId", subscription.groupId());
+		this.subscription.put("streamIds", subscription.streamIds().toArray(new Integer[0]));
+		this.subscription.put("types",
+				(subscription.types() != null) ? subscription.types().toArray(new String[0]) : null);
+		this.subscription.put("batchSize", subscription.batchSize());
+		this.subscription.put("batchBytes", subscription.batchBytes());
+		boolean takesAll = subscription.types() == null && subscription.filter() == null;
+		this.subscription.put("scan",
+				takesAll ? subscription.batchSize() : Math.max(subscription.batchSize(), SELECTIVE_SCAN));
+		String read = READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
+				EventFilter.condition(subscription.filter()));
+		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND, TAKE_FREE + read);
+		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
+	}
+
+	/**
+	 * Takes the free cursor that has waited longest with work, and reads, in one round
+	 * trip and a transaction of its own.
+	 * @param consumerId the consumer that will hold it
+	 * @return the claim, or {@code null} if no free cursor has work
+	 */
+	public @Nullable Claim claim(int consumerId) {
+		Map<String, Object> parameters = new HashMap<>(this.subscription);
+		parameters.put("consumerId", consumerId);
+		parameters.put("checkDone", true);
+		return this.claim.run(parameters, CursorStore::readClaim).orElse(null);
+	}
+
+	/**
+	 * Saves a position and reads on in the same window, in one round trip and a
+	 * transaction of its own.
+	 * @param claim the claim as it is
+	 * @param consumerId the consumer that holds it
+	 * @param position the position to save, below the ceiling
+	 * @param handled the events up to the position whose ledger rows can go
+	 * @return the claim with the next events, or {@code null} if the cursor is another's
+	 * by now and nothing was saved
+	 */
+	public @Nullable Claim advance(Claim claim, int consumerId, long position, Collection<Long> handled) {
+		Map<String, Object> parameters = new HashMap<>(this.subscription);
+		parameters.put("consumerId", consumerId);
+		parameters.put("checkDone", false);
+		parameters.put("cursorId", claim.cursorId());
+		parameters.put("version", claim.version());
+		parameters.put("position", position);
+		parameters.put("handled", handled.toArray(new Long[0]));
+		return this.advance.run(parameters, CursorStore::readClaim).orElse(null);
+	}
+
+	/**
+	 * Saves a position and frees the cursor, in a transaction of its own.
+	 * @param claim the claim as it is
+	 * @param position the position to save
+	 * @param handled the events up to the position whose ledger rows can go
+	 * @param awaitsType the type of the next event if it is for another member, or
+	 * {@code null}
+	 * @return whether it was saved; {@code false} if the cursor is another's by now
+	 */
+	public boolean release(Claim claim, long position, Collection<Long> handled, @Nullable String awaitsType) {
+		return this.database.own(RELEASE)
+			.param("cursorId", claim.cursorId())
+			.param("version", claim.version())
+			.param("position", position)
+			.param("handled", handled.toArray(new Long[0]))
+			.param("awaitsType", awaitsType)
+			.query(Long.class)
+			.single() > 0;
+	}
+
+	private static Optional<Claim> readClaim(ResultSet row) throws SQLException {
+		if (!row.next()) {
+			return Optional.empty();
+		}
+		List<StoredEvent> events = new ArrayList<>();
+		List<Long> done = new ArrayList<>();
+		int cursorId = row.getInt("cursor_id");
+		long version = row.getLong("version");
+		String stream = row.getString("stream");
+		int streamId = row.getInt("stream_id");
+		int partition = row.getInt("partition");
+		long position = row.getLong("position");
+		long readingTo = row.getLong("reading_to");
+		long ceiling = row.getLong("ceiling");
+		boolean retriesDue = row.getBoolean("retries_due");
+		String awaitsType = row.getString("awaits_type");
+		do {
+			if (row.getBoolean("done")) {
+				done.add(row.getLong("id"));
+			}
+			else if (row.getString("payload") != null) {
+				events.add(readEvent(row));
+			}
+		}
+		while (row.next());
+		return Optional.of(new Claim(cursorId, version, stream, streamId, partition, position, readingTo, ceiling,
+				retriesDue, awaitsType, events, done));
+	}
+
+	static StoredEvent readEvent(ResultSet row) throws SQLException {
+		return new StoredEvent(row.getLong("id"), row.getString("type"), row.getString("key"), row.getString("payload"),
+				row.getString("headers"), row.getObject("published_at", OffsetDateTime.class).toInstant(),
+				row.getBoolean("held"));
+	}
+
+}

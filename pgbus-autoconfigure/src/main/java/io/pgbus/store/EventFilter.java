@@ -1,0 +1,102 @@
+package io.pgbus.store;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.dao.DataAccessException;
+
+/**
+ * A condition on events, written in SQL by the application's developer. It becomes part
+ * of a larger statement, so it must be one expression: it may not close what it did not
+ * open, end the statement, or comment out what follows. Nothing in it is taken for a
+ * parameter.
+ *
+ * @since 0.1.0
+ */
+public final class EventFilter {
+
+	private static final String CHECK = """
+			select (
+			%s
+			)::boolean
+			from (
+				select null::bigint as id, null::text as stream, null::integer as partition, null::text as type,
+					null::text as key, null::jsonb as payload, null::jsonb as headers, null::timestamptz as published_at
+			) event where false
+			""";
+
+	private static final String CONDITION = """
+			coalesce((
+				select (
+			%s
+				)::boolean
+				from (
+					select e.id, n.stream, e.partition, e.type, e.key, e.payload, e.headers, e.published_at
+				) event
+			), false)""";
+
+	private EventFilter() {
+	}
+
+	/**
+	 * Checks a filter: its form, and by PostgreSQL its names and types.
+	 * @param database the database
+	 * @param filter the filter
+	 * @throws IllegalArgumentException if it cannot be used, with the reason
+	 */
+	public static void check(BusDatabase database, String filter) {
+		try {
+			database.own(CHECK.formatted(asExpression(filter))).query().listOfRows();
+		}
+		catch (DataAccessException ex) {
+			throw new IllegalArgumentException("PostgreSQL does not take the filter [" + filter + "]: "
+					+ ex.getMostSpecificCause().getMessage()
+					+ ". A filter is a condition on id, stream, partition, type, key, payload, headers and published_at.",
+					ex);
+		}
+	}
+
+	/**
+	 * Returns the condition for an event e of the cursor n.
+	 */
+	static String condition(@Nullable String filter) {
+		return (filter != null) ? CONDITION.formatted(asExpression(filter)) : "true";
+	}
+
+	/**
+	 * Checks that the text stays inside its parentheses, and doubles or escapes what a
+	 * JDBC driver or Spring would take for a parameter.
+	 */
+	static String asExpression(String filter) {
+		StringBuilder expression = new StringBuilder();
+		int depth = 0;
+		int i = 0;
+		while (i < filter.length()) {
+			int end = SqlText.endOfQuotedOrComment(filter, i);
+			if (end > i) {
+				expression.append(filter, i, end);
+				i = end;
+				continue;
+			}
+			char c = filter.charAt(i);
+			depth += (c == '(') ? 1 : (c == ')') ? -1 : 0;
+			if (c == ';' || c == '\0' || depth < 0) {
+				throw new IllegalArgumentException("The filter [" + filter + "] is no single SQL expression: \""
+						+ ((c == '\0') ? "\\u0000" : c) + "\" at " + i + ".");
+			}
+			if (filter.startsWith("::", i)) {
+				expression.append("::");
+				i++;
+			}
+			else {
+				expression.append((c == '?') ? "??" : (c == ':') ? "\\:" : String.valueOf(c));
+			}
+			i++;
+		}
+		if (depth != 0 || filter.isBlank()) {
+			throw new IllegalArgumentException(
+					"The filter [" + filter + "] is no single SQL expression: it is blank or a \")\" is missing.");
+		}
+		return expression.toString();
+	}
+
+}

@@ -1,0 +1,89 @@
+package io.pgbus.store;
+
+/**
+ * The SQL of horizons: what a cursor remembers instead of "the last id".
+ * <p>
+ * Ids come from a sequence but transactions commit in another order, so whoever reads
+ * "above my last id" loses every event whose transaction commits late. A horizon is a
+ * snapshot, a floor and a bound, taken in this order by one transaction:
+ * <ol>
+ * <li>the floor: the sequence's last value, before the transaction owns an xid;</li>
+ * <li>the bound: the transaction's own xid;</li>
+ * <li>the snapshot, by a later statement.</li>
+ * </ol>
+ * <b>Invariant.</b> An event that the snapshot does not see, and that is committed later,
+ * either has an id above the floor, or its transaction was running when the snapshot was
+ * taken; and of the running ones some are listed in the snapshot, while those that began
+ * after the last completed one are not: their xids lie from the snapshot's xmax up to the
+ * bound. (Who begins after the bound draws its ids after the floor was read, because a
+ * publisher owns its xid before it draws an id.)
+ * <p>
+ * So the events between two horizons are found by two index scans: those of late
+ * transactions, below the low floor, and the range above it.
+ */
+final class Horizon {
+
+	private static final String SETTINGS = """
+			set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+			set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)
+			""";
+
+	/**
+	 * The planner settings under which statements on the log are planned, for the
+	 * transaction. Each statement knows its index, and a plan made while a table was
+	 * empty must not become a scan of the full log.
+	 */
+	static final String PLANNER = "select " + SETTINGS;
+
+	/**
+	 * Step one, as a statement: keeps the floor for the transaction, and sets the
+	 * planner.
+	 */
+	static final String FLOOR = "select set_config('pgbus.floor', last_value::text, true), " + SETTINGS
+			+ " from {bus}.event_id";
+
+	/** Step two, as a statement. */
+	static final String BOUND = "select pg_current_xact_id()";
+
+	/** Step three, as expressions of a later statement: snapshot, floor, bound. */
+	static final String TAKEN = """
+			pg_current_snapshot(), current_setting('pgbus.floor')::bigint, pg_current_xact_id()""";
+
+	private Horizon() {
+	}
+
+	/**
+	 * The transactions that a horizon does not see though they may hold ids below its
+	 * floor: the ones its snapshot lists, and the publishing ones from xmax up to the
+	 * bound. The latter are found by walking the index from one xid to the next, since
+	 * one of them may have a million events, and subtransactions may make the span wide.
+	 * @param snapshot the column with the snapshot
+	 * @param bound the column with the bound
+	 * @return a table expression with the column tx
+	 */
+	static String late(String snapshot, String bound) {
+		return """
+				(
+					select pg_snapshot_xip(%1$s) as tx
+					union all
+					(
+						with recursive late(tx) as (
+							(
+								select e.tx from {bus}.event e
+								where e.tx >= pg_snapshot_xmax(%1$s) and e.tx < %2$s
+								order by e.tx limit 1
+							)
+							union all
+							select (
+								select e.tx from {bus}.event e
+								where e.tx > l.tx and e.tx < %2$s
+								order by e.tx limit 1
+							)
+							from late l where l.tx is not null
+						)
+						select tx from late where tx is not null
+					)
+				) late""".formatted(snapshot, bound);
+	}
+
+}

@@ -1,0 +1,144 @@
+package io.pgbus.store;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Map;
+
+import javax.sql.DataSource;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.UncategorizedSQLException;
+import org.springframework.jdbc.core.ResultSetExtractor;
+import org.springframework.jdbc.core.namedparam.MapSqlParameterSource;
+import org.springframework.jdbc.core.namedparam.NamedParameterUtils;
+import org.springframework.jdbc.core.namedparam.ParsedSql;
+import org.springframework.jdbc.datasource.DataSourceUtils;
+import org.springframework.jdbc.support.SQLExceptionSubclassTranslator;
+import org.springframework.jdbc.support.SQLExceptionTranslator;
+
+/**
+ * Several statements that the driver sends without waiting for an answer in between. In
+ * READ COMMITTED each has a snapshot of its own.
+ */
+final class RoundTrip {
+
+	private static final SQLExceptionTranslator TRANSLATOR = new SQLExceptionSubclassTranslator();
+
+	private final DataSource dataSource;
+
+	private final boolean own;
+
+	private final ParsedSql parsed;
+
+	private final String positional;
+
+	private RoundTrip(DataSource dataSource, boolean own, String statements) {
+		this.dataSource = dataSource;
+		this.own = own;
+		this.parsed = NamedParameterUtils.parseSqlStatement(statements);
+		this.positional = NamedParameterUtils.substituteNamedParameters(this.parsed, null);
+	}
+
+	/**
+	 * Statements that are one READ COMMITTED transaction, whatever the pool's defaults
+	 * are, on a connection of their own.
+	 */
+	static RoundTrip own(DataSource dataSource, String statements) {
+		return new RoundTrip(dataSource, true,
+				"begin isolation level read committed read write;\n" + statements + ";\ncommit");
+	}
+
+	/** Statements that run in the caller's transaction. */
+	static RoundTrip joining(DataSource dataSource, String statements) {
+		return new RoundTrip(dataSource, false, statements);
+	}
+
+	/**
+	 * Runs the statements.
+	 * @param <T> the type of the result
+	 * @param parameters the named parameters
+	 * @param reader reads the last result set
+	 * @return what the reader made of it
+	 * @throws DataAccessException if a statement fails; nothing has been committed then,
+	 * unless the connection was lost while committing
+	 */
+	<T> T run(Map<String, ? extends @Nullable Object> parameters, ResultSetExtractor<T> reader) {
+		@Nullable Object[] values = NamedParameterUtils.buildValueArray(this.parsed, new MapSqlParameterSource(parameters), null);
+		try {
+			return this.own ? runOwn(values, reader) : runJoining(values, reader);
+		}
+		catch (SQLException ex) {
+			DataAccessException translated = TRANSLATOR.translate("pgbus", this.positional, ex);
+			throw (translated != null) ? translated : new UncategorizedSQLException("pgbus", this.positional, ex);
+		}
+	}
+
+	private <T> T runJoining(@Nullable Object[] values, ResultSetExtractor<T> reader) throws SQLException {
+		Connection connection = DataSourceUtils.getConnection(this.dataSource);
+		try {
+			return execute(connection, values, reader);
+		}
+		finally {
+			DataSourceUtils.releaseConnection(connection, this.dataSource);
+		}
+	}
+
+	private <T> T runOwn(@Nullable Object[] values, ResultSetExtractor<T> reader) throws SQLException {
+		try (Connection connection = this.dataSource.getConnection()) {
+			boolean autoCommit = connection.getAutoCommit();
+			connection.setAutoCommit(true);
+			try {
+				return execute(connection, values, reader);
+			}
+			catch (SQLException | RuntimeException ex) {
+				rollback(connection, ex);
+				throw ex;
+			}
+			finally {
+				if (!autoCommit) {
+					connection.setAutoCommit(false);
+				}
+			}
+		}
+	}
+
+	private <T> T execute(Connection connection, @Nullable Object[] values, ResultSetExtractor<T> reader)
+			throws SQLException {
+		try (PreparedStatement statement = connection.prepareStatement(this.positional)) {
+			for (int i = 0; i < values.length; i++) {
+				statement.setObject(i + 1, values[i]);
+			}
+			ResultSet last = null;
+			boolean isResultSet = statement.execute();
+			while (isResultSet || statement.getUpdateCount() != -1) {
+				if (isResultSet) {
+					last = statement.getResultSet();
+				}
+				isResultSet = statement.getMoreResults(Statement.KEEP_CURRENT_RESULT);
+			}
+			if (last == null) {
+				throw new IllegalStateException("No statement of the round trip had a result");
+			}
+			return reader.extractData(last);
+		}
+	}
+
+	/**
+	 * Ends the transaction that the statements began. In auto-commit neither the driver
+	 * nor the pool knows of it, and it would be handed on with the connection.
+	 */
+	private static void rollback(Connection connection, Exception cause) {
+		try (Statement statement = connection.createStatement()) {
+			statement.execute("rollback");
+		}
+		catch (SQLException ex) {
+			cause.addSuppressed(ex);
+		}
+	}
+
+}

@@ -1,0 +1,22 @@
+package io.pgbus.store;
+
+import java.time.Instant;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An event as it is stored.
+ *
+ * @param id the id
+ * @param type the type name
+ * @param key the key, or {@code null}
+ * @param payload the payload as JSON text
+ * @param headers the headers as the text of a JSON object, or {@code null} for none
+ * @param publishedAt when it was written
+ * @param held whether an earlier event with the same key has failed and is to go first
+ * @since 0.1.0
+ */
+public record StoredEvent(long id, String type, @Nullable String key, String payload, @Nullable String headers,
+		Instant publishedAt, boolean held) {
+
+}

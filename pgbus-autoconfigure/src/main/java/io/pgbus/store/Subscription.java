@@ -1,0 +1,23 @@
+package io.pgbus.store;
+
+import java.util.List;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one listener takes from its group.
+ *
+ * @param groupId the group
+ * @param streamIds the streams
+ * @param types the types of events it handles, or {@code null} for every type
+ * @param filter a condition on the event's columns in SQL, or {@code null} for none
+ * @param batchSize the most events that one read returns
+ * @param batchBytes the most bytes of payload that one read returns, the first event
+ * aside
+ * @since 0.1.0
+ */
+public record Subscription(int groupId, List<Integer> streamIds, @Nullable Set<String> types, @Nullable String filter,
+		int batchSize, long batchBytes) {
+
+}
