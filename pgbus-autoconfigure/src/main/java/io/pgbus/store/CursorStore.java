@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 public final class CursorStore {
 
 	/** What reading a window needs to know of it. */
-	private static final String HORIZONS = "low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound";
+	static final String HORIZONS = "low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound";
 
 	/** There is something this cursor's high horizon does not see. */
 	static final String HAS_NEWS = """

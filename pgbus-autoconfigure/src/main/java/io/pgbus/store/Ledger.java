@@ -1,0 +1,70 @@
+package io.pgbus.store;
+
+import java.util.Collection;
+import java.util.Map;
+
+import org.springframework.dao.DuplicateKeyException;
+
+/**
+ * What exactly-once handlers have done above their cursor's position.
+ * <p>
+ * <b>Invariant.</b> The effects of a handler on an event are committed at most once per
+ * group. In the handler's transaction this order holds: the ledger row goes in, then,
+ * with a later snapshot, the cursor's state is seen to be the claimed version. A
+ * successor takes the cursor by deleting that version. If it does so before the look, the
+ * look fails; if after it, the successor finds the row when it reads, or meets its unique
+ * key when it inserts its own, and waits there for the outcome. Looking first would leave
+ * a gap in which the successor comes, finishes and deletes its row again.
+ * <p>
+ * The transaction must be READ COMMITTED, or the look has the snapshot of the insert.
+ *
+ * @since 0.1.0
+ */
+public final class Ledger {
+
+	/**
+	 * Tells whose transaction this is, so that it can be ended when its process is frozen
+	 * (see {@link ConsumerStore#bury}).
+	 */
+	private static final String SIGN = """
+			select pg_advisory_xact_lock_shared('{bus}.bus'::regclass::oid::integer, -:consumerId::integer)
+			""";
+
+	private static final String ENTER = """
+			insert into {bus}.ledger (cursor_id, event_id) select :cursorId, unnest(:eventIds::bigint[])
+			""";
+
+	private static final String LOOK = """
+			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
+			""";
+
+	private final RoundTrip enter;
+
+	/**
+	 * Creates the ledger.
+	 * @param database the database
+	 */
+	public Ledger(BusDatabase database) {
+		this.enter = database.joiningRoundTrip(SIGN, ENTER, LOOK);
+	}
+
+	/**
+	 * Enters events as done, in the caller's READ COMMITTED transaction, before their
+	 * handler runs in it.
+	 * @param claim the claim
+	 * @param consumerId the consumer that holds it
+	 * @param eventIds the events
+	 * @return whether the consumer still holds the cursor; if not, the transaction must
+	 * be rolled back
+	 * @throws DuplicateKeyException if one of the events is done already
+	 */
+	public boolean enter(Claim claim, int consumerId, Collection<Long> eventIds) {
+		Map<String, Object> parameters = Map.of("cursorId", claim.cursorId(), "version", claim.version(), "consumerId",
+				consumerId, "eventIds", eventIds.toArray(new Long[0]));
+		return this.enter.run(parameters, (row) -> {
+			row.next();
+			return row.getBoolean(1);
+		});
+	}
+
+}

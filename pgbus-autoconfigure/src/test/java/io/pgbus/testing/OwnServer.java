@@ -1,0 +1,218 @@
+package io.pgbus.testing;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+
+import io.zonky.test.db.postgres.util.LinuxUtils;
+
+import org.springframework.util.FileSystemUtils;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+/**
+ * A PostgreSQL server of a test's own, which may be stopped and started again: its data
+ * and its port stay the same. Made by {@link TestDatabase#startOwnServer(Map)}.
+ */
+public final class OwnServer implements AutoCloseable {
+
+	private final Path binaries;
+
+	private final Path directory;
+
+	private final int port;
+
+	private final Thread shutdownHook = new Thread(this::stopAndDelete, "stop-own-server");
+
+	private final List<TestDatabase> databases = new CopyOnWriteArrayList<>();
+
+	private boolean running;
+
+	private OwnServer(Path binaries, Path directory, int port) {
+		this.binaries = binaries;
+		this.directory = directory;
+		this.port = port;
+	}
+
+	static OwnServer start(Map<String, String> settings) {
+		DatabaseServer shared = DatabaseServer.shared();
+		assumeTrue(shared.kind() == DatabaseServer.Kind.EMBEDDED,
+				"Needs a server of its own, which only -Dpgbus.test.database=embedded gives");
+		// The shared server knows where its programs were unpacked.
+		String binaries = shared.admin()
+			.sql("select setting from pg_config where name = 'BINDIR'")
+			.query(String.class)
+			.single();
+		try {
+			OwnServer server = new OwnServer(Path.of(binaries), Files.createTempDirectory("pgbus-own-server-"),
+					freePort());
+			Runtime.getRuntime().addShutdownHook(server.shutdownHook);
+			server.initialize(settings);
+			server.start();
+			return server;
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	private static int freePort() throws IOException {
+		try (ServerSocket socket = new ServerSocket(0)) {
+			return socket.getLocalPort();
+		}
+	}
+
+	private void initialize(Map<String, String> settings) throws IOException {
+		run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N", "-D", data().toString());
+		Map<String, String> all = new LinkedHashMap<>(DatabaseServer.SETTINGS);
+		all.put("port", Integer.toString(this.port));
+		all.put("listen_addresses", "localhost");
+		all.put("unix_socket_directories", "");
+		all.putAll(settings);
+		List<String> lines = all.entrySet()
+			.stream()
+			.map((setting) -> setting.getKey() + " = '" + setting.getValue().replace("'", "''") + "'")
+			.toList();
+		Files.write(data().resolve("postgresql.conf"), lines, StandardOpenOption.APPEND);
+	}
+
+	public int port() {
+		return this.port;
+	}
+
+	/**
+	 * Creates a database in this server.
+	 * @return the database, which need not be closed: it ends with the server
+	 */
+	public TestDatabase createDatabase() {
+		TestDatabase database = DatabaseServer.local(this.port).createDatabase();
+		this.databases.add(database);
+		return database;
+	}
+
+	/**
+	 * Stops the server and starts it again.
+	 * @param mode how to stop it
+	 */
+	public void restart(StopMode mode) {
+		stop(mode);
+		start();
+	}
+
+	/**
+	 * Stops the server; does nothing if it is stopped.
+	 * @param mode how to stop it
+	 */
+	public synchronized void stop(StopMode mode) {
+		if (this.running) {
+			this.databases.forEach(TestDatabase::evictConnections);
+			run("pg_ctl", "-D", data().toString(), "-m", mode.name().toLowerCase(Locale.ROOT), "-w", "-t", "60",
+					"stop");
+			this.running = false;
+		}
+	}
+
+	/**
+	 * Starts the server, and comes back when it accepts connections; does nothing if it
+	 * is running.
+	 */
+	public synchronized void start() {
+		if (!this.running) {
+			run("pg_ctl", "-D", data().toString(), "-l", log().toString(), "-w", "-t", "60", "start");
+			this.running = true;
+		}
+	}
+
+	/**
+	 * Stops the server and deletes its data.
+	 */
+	@Override
+	public void close() {
+		Runtime.getRuntime().removeShutdownHook(this.shutdownHook);
+		stopAndDelete();
+	}
+
+	private void stopAndDelete() {
+		this.databases.forEach(TestDatabase::closePool);
+		try {
+			stop(StopMode.IMMEDIATE);
+			FileSystemUtils.deleteRecursively(this.directory);
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	private Path data() {
+		return this.directory.resolve("data");
+	}
+
+	private Path log() {
+		return this.directory.resolve("server.log");
+	}
+
+	private void run(String program, String... arguments) {
+		List<String> command = new ArrayList<>();
+		if (LinuxUtils.isUnshareAvailable()) {
+			// PostgreSQL refuses to run as root. Like the embedded server, this one then
+			// runs in a user
+			// namespace in which root is nobody.
+			command.addAll(List.of("unshare", "-U"));
+		}
+		command.add(this.binaries.resolve(program).toString());
+		command.addAll(List.of(arguments));
+		Path output = this.directory.resolve(program + ".out");
+		try {
+			// To a file: the server inherits the output, and a pipe would not end before
+			// the server does.
+			Process process = new ProcessBuilder(command).redirectErrorStream(true)
+				.redirectOutput(output.toFile())
+				.start();
+			if (!process.waitFor(90, TimeUnit.SECONDS) || process.exitValue() != 0) {
+				process.destroy();
+				throw new IllegalStateException(
+						command.stream().collect(Collectors.joining(" ")) + " failed: " + read(output) + read(log()));
+			}
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+			throw new IllegalStateException("Interrupted while running " + program, ex);
+		}
+	}
+
+	private static String read(Path file) throws IOException {
+		return Files.exists(file) ? Files.readString(file) : "";
+	}
+
+	/**
+	 * How a server is stopped.
+	 */
+	public enum StopMode {
+
+		/**
+		 * Cleanly: open transactions are rolled back and connections closed.
+		 */
+		FAST,
+
+		/**
+		 * As in a crash: the next start recovers from the write-ahead log.
+		 */
+		IMMEDIATE
+
+	}
+
+}
