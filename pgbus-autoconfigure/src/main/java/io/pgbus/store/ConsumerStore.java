@@ -90,26 +90,8 @@ public final class ConsumerStore {
 			and l.classid = '{bus}.bus'::regclass::oid and l.objid = (-:id::integer)::oid
 			""";
 
-	/** Frees what is held by consumers that are not there any more. */
-	private static final String FREE_ORPHANS = """
-			with orphan as (
-				select c.id, s.version
-				from {bus}.cursor c
-				%s
-				where s.owner is not null and not exists (select from {bus}.consumer k where k.id = s.owner)
-			),
-			taken as (
-				delete from {bus}.cursor_state s using orphan o
-				where s.cursor_id = o.id and s.version = o.version
-				returning s.*
-			),
-			freed as (
-				insert into {bus}.cursor_state (cursor_id, version, ceiling, position, %s)
-				select cursor_id, version + 1, ceiling, position, %s from taken
-				returning 1
-			)
-			select count(*) from freed
-			""".formatted(CursorStore.STATE, CursorStore.HORIZONS, CursorStore.HORIZONS);
+	private static final String IS_ORPHAN = """
+			s.owner is not null and not exists (select from {bus}.consumer k where k.id = s.owner)""";
 
 	private final BusDatabase database;
 
@@ -124,7 +106,7 @@ public final class ConsumerStore {
 	public ConsumerStore(BusDatabase database) {
 		this.database = database;
 		this.look = database.ownRoundTrip(Horizon.PLANNER, LOOK);
-		this.freeOrphans = database.ownRoundTrip(Horizon.PLANNER, FREE_ORPHANS);
+		this.freeOrphans = database.ownRoundTrip(Horizon.PLANNER, CursorStore.FREE.formatted(IS_ORPHAN));
 	}
 
 	/**

@@ -217,9 +217,9 @@ public final class CursorStore {
 				from next n
 			),
 			saved as (
-				insert into {bus}.cursor_state (cursor_id, version, owner, claimed_at, reading_to,
+				insert into {bus}.cursor_state (cursor_id, version, owner, worker, claimed_at, reading_to,
 					low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound, ceiling, position)
-				select n.cursor_id, n.version, :consumerId, n.claimed_at, r.reading_to,
+				select n.cursor_id, n.version, :consumerId, :worker, n.claimed_at, r.reading_to,
 					n.low_snapshot, n.low_floor, n.low_bound, n.high_snapshot, n.high_floor, n.high_bound,
 					n.ceiling, n.position
 				from next n cross join reached r
@@ -253,6 +253,27 @@ public final class CursorStore {
 			select count(*) from saved
 			""".formatted(HORIZONS);
 
+	/** Frees cursors c, whose state s is theirs to change. */
+	static final String FREE = """
+			with chosen as (
+				select c.id, s.version
+				from {bus}.cursor c
+				%s
+				where %%s
+			),
+			taken as (
+				delete from {bus}.cursor_state s using chosen o
+				where s.cursor_id = o.id and s.version = o.version
+				returning s.*
+			),
+			freed as (
+				insert into {bus}.cursor_state (cursor_id, version, ceiling, position, %s)
+				select cursor_id, version + 1, ceiling, position, %s from taken
+				returning 1
+			)
+			select count(*) from freed
+			""".formatted(STATE, HORIZONS, HORIZONS);
+
 	/** How many events a read looks at when it may pass over some. */
 	private static final int SELECTIVE_SCAN = 1000;
 
@@ -263,6 +284,8 @@ public final class CursorStore {
 	private final RoundTrip claim;
 
 	private final RoundTrip advance;
+
+	private final RoundTrip releaseStrays;
 
 	/**
 	 * Creates the store for one listener.
@@ -285,17 +308,20 @@ public final class CursorStore {
 				EventFilter.condition(subscription.filter()));
 		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND, TAKE_FREE + read);
 		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
+		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,
+				FREE.formatted("s.owner = :consumerId and s.worker = :worker"));
 	}
 
 	/**
 	 * Takes the free cursor that has waited longest with work, and reads, in one round
 	 * trip and a transaction of its own.
-	 * @param consumerId the consumer that will hold it
+	 * @param holder who will hold it
 	 * @return the claim, or {@code null} if no free cursor has work
 	 */
-	public @Nullable Claim claim(int consumerId) {
+	public @Nullable Claim claim(Holder holder) {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
-		parameters.put("consumerId", consumerId);
+		parameters.put("consumerId", holder.consumerId());
+		parameters.put("worker", holder.worker());
 		parameters.put("checkDone", true);
 		return this.claim.run(parameters, CursorStore::readClaim).orElse(null);
 	}
@@ -304,15 +330,16 @@ public final class CursorStore {
 	 * Saves a position and reads on in the same window, in one round trip and a
 	 * transaction of its own.
 	 * @param claim the claim as it is
-	 * @param consumerId the consumer that holds it
+	 * @param holder who holds it
 	 * @param position the position to save, below the ceiling
 	 * @param handled the events up to the position whose ledger rows can go
 	 * @return the claim with the next events, or {@code null} if the cursor is another's
 	 * by now and nothing was saved
 	 */
-	public @Nullable Claim advance(Claim claim, int consumerId, long position, Collection<Long> handled) {
+	public @Nullable Claim advance(Claim claim, Holder holder, long position, Collection<Long> handled) {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
-		parameters.put("consumerId", consumerId);
+		parameters.put("consumerId", holder.consumerId());
+		parameters.put("worker", holder.worker());
 		parameters.put("checkDone", false);
 		parameters.put("cursorId", claim.cursorId());
 		parameters.put("version", claim.version());
@@ -339,6 +366,15 @@ public final class CursorStore {
 			.param("awaitsType", awaitsType)
 			.query(Long.class)
 			.single() > 0;
+	}
+
+	/**
+	 * Frees what the database says a worker holds, after an answer was lost: the worker
+	 * may hold a cursor that it does not know of.
+	 * @param holder the worker, which works on nothing
+	 */
+	public void releaseStrays(Holder holder) {
+		this.releaseStrays.run(Map.of("consumerId", holder.consumerId(), "worker", holder.worker()), ResultSet::next);
 	}
 
 	private static Optional<Claim> readClaim(ResultSet row) throws SQLException {

@@ -26,7 +26,7 @@ public final class Ledger {
 	 * Tells whose transaction this is, so that it can be ended when its process is frozen
 	 * (see {@link ConsumerStore#bury}).
 	 */
-	private static final String SIGN = """
+	static final String SIGN = """
 			select pg_advisory_xact_lock_shared('{bus}.bus'::regclass::oid::integer, -:consumerId::integer)
 			""";
 
@@ -52,15 +52,15 @@ public final class Ledger {
 	 * Enters events as done, in the caller's READ COMMITTED transaction, before their
 	 * handler runs in it.
 	 * @param claim the claim
-	 * @param consumerId the consumer that holds it
+	 * @param holder who holds the cursor
 	 * @param eventIds the events
-	 * @return whether the consumer still holds the cursor; if not, the transaction must
-	 * be rolled back
+	 * @return whether the cursor is still held; if not, the transaction must be rolled
+	 * back
 	 * @throws DuplicateKeyException if one of the events is done already
 	 */
-	public boolean enter(Claim claim, int consumerId, Collection<Long> eventIds) {
+	public boolean enter(Claim claim, Holder holder, Collection<Long> eventIds) {
 		Map<String, Object> parameters = Map.of("cursorId", claim.cursorId(), "version", claim.version(), "consumerId",
-				consumerId, "eventIds", eventIds.toArray(new Long[0]));
+				holder.consumerId(), "eventIds", eventIds.toArray(new Long[0]));
 		return this.enter.run(parameters, (row) -> {
 			row.next();
 			return row.getBoolean(1);

@@ -101,7 +101,7 @@ class EventLogTortureIntegrationTests {
 			for (Group group : all) {
 				for (int reader = 0; reader < 3; reader++) {
 					int seed = readers.size();
-					readers.add(this.threads.submit(() -> read(group, consumerId, new Random(seed))));
+					readers.add(this.threads.submit(() -> read(group, new Holder(consumerId, seed), new Random(seed))));
 				}
 			}
 			Future<?> roller = this.threads.submit(this::rollSegments);
@@ -205,21 +205,21 @@ class EventLogTortureIntegrationTests {
 		return null;
 	}
 
-	private Void read(Group group, int consumerId, Random random) {
+	private Void read(Group group, Holder holder, Random random) {
 		while (this.reading.get()) {
 			CursorStore cursors = new CursorStore(this.database, new Subscription(group.ids.groupId(),
 					group.ids.streamIds(), null, null, 1 + random.nextInt(30), 1_000_000));
 			for (int i = 0; i < 20 && this.reading.get(); i++) {
-				Claim claim = cursors.claim(consumerId);
+				Claim claim = cursors.claim(holder);
 				while (claim != null) {
-					claim = handle(cursors, group, claim, consumerId, random);
+					claim = handle(cursors, group, claim, holder, random);
 				}
 			}
 		}
 		return null;
 	}
 
-	private Claim handle(CursorStore cursors, Group group, Claim claim, int consumerId, Random random) {
+	private Claim handle(CursorStore cursors, Group group, Claim claim, Holder holder, Random random) {
 		boolean all = random.nextInt(4) > 0;
 		long position = all ? claim.readingTo() : claim.position();
 		for (StoredEvent event : claim.events()) {
@@ -230,7 +230,7 @@ class EventLogTortureIntegrationTests {
 			position = all ? position : event.id();
 		}
 		if (all && claim.hasMore()) {
-			Claim next = cursors.advance(claim, consumerId, position, List.of());
+			Claim next = cursors.advance(claim, holder, position, List.of());
 			assertThat(next).isNotNull();
 			return next;
 		}

@@ -99,8 +99,9 @@ create table cursor_state (
 	cursor_id integer not null,
 	version bigint not null,
 	changed_at timestamptz not null default clock_timestamp(),
-	-- the consumer that holds the cursor, and since when; null: free
+	-- the consumer that holds the cursor, which of its workers, and since when; null: free
 	owner integer,
+	worker integer,
 	claimed_at timestamptz,
 	-- the end of what the owner read last: it is delivering the events from position to here
 	reading_to bigint,

@@ -1,0 +1,250 @@
+package io.pgbus.store;
+
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
+
+/**
+ * Failed events of one cursor: events that its group could not handle yet.
+ * <p>
+ * <b>Invariant.</b> Of the events of one key, those that are here are in the order of
+ * delivery, and at most the first is being tried: the others are held. New events of that
+ * key are put behind them. Every change is made by the holder of the cursor, which is
+ * checked by a later statement of the same transaction (see {@link Ledger}).
+ *
+ * @since 0.1.0
+ */
+public final class FailureStore {
+
+	private static final String RECORD = """
+			insert into {bus}.failed_event (cursor_id, event_id, key, type, state, holds_key, attempts, next_attempt_at,
+				first_failed_at, last_failed_at, error_type, error_message, error_stack)
+			values (:cursorId, :eventId, :key, :type, :state, :holdsKey, 1,
+				clock_timestamp() + make_interval(secs => :delay), clock_timestamp(), clock_timestamp(),
+				:errorType, :errorMessage, :errorStack)
+			on conflict (cursor_id, event_id) do nothing
+			""";
+
+	private static final String HOLD = """
+			insert into {bus}.failed_event (cursor_id, event_id, key, type, state, holds_key)
+			values (:cursorId, :eventId, :key, :type, 'held', true)
+			on conflict (cursor_id, event_id) do nothing
+			""";
+
+	private static final String RECORD_AGAIN = """
+			update {bus}.failed_event
+			set attempts = attempts + 1, state = :state, holds_key = :holdsKey,
+				next_attempt_at = clock_timestamp() + make_interval(secs => :delay),
+				first_failed_at = coalesce(first_failed_at, clock_timestamp()), last_failed_at = clock_timestamp(),
+				error_type = :errorType, error_message = :errorMessage, error_stack = :errorStack
+			where cursor_id = :cursorId and event_id = :eventId and attempts = :attempts and state = 'retrying'
+			""";
+
+	private static final String RESOLVE = """
+			delete from {bus}.failed_event
+			where cursor_id = :cursorId and event_id = :eventId and attempts = :attempts and state = 'retrying'
+			""";
+
+	/** The next event of a key has its turn. */
+	static final String PROMOTE = """
+			update {bus}.failed_event set state = 'retrying', next_attempt_at = clock_timestamp()
+			where cursor_id = :cursorId and event_id = (
+				select f.event_id from {bus}.failed_event f
+				where f.cursor_id = :cursorId and f.key = :key and f.holds_key
+				order by f.ordinal limit 1
+			) and state = 'held'
+			""";
+
+	private static final String IS_HELD = """
+			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
+			""";
+
+	private static final String DUE = """
+			select e.id, e.type, e.key, e.payload, e.headers, e.published_at, false as held, f.attempts
+			from {bus}.failed_event f
+			join {bus}.event e on e.stream_id = :streamId and e.partition = :partition and e.id = f.event_id
+			where f.cursor_id = :cursorId and f.state = 'retrying' and f.next_attempt_at <= clock_timestamp()
+			order by f.next_attempt_at, f.ordinal
+			limit :limit
+			""";
+
+	private final BusDatabase database;
+
+	/**
+	 * Creates the store.
+	 * @param database the database
+	 */
+	public FailureStore(BusDatabase database) {
+		this.database = database;
+	}
+
+	/**
+	 * Returns failed events whose next attempt is due.
+	 * @param claim the cursor
+	 * @param limit the most events to return
+	 * @return the events, longest due first
+	 */
+	public List<Due> due(Claim claim, int limit) {
+		return this.database.own(DUE)
+			.param("cursorId", claim.cursorId())
+			.param("streamId", claim.streamId())
+			.param("partition", claim.partition())
+			.param("limit", limit)
+			.query(FailureStore::readDue)
+			.list();
+	}
+
+	/**
+	 * Records the first failure of an event, in a transaction of its own.
+	 * @param claim the claim
+	 * @param event the event
+	 * @param failure the failure
+	 * @return whether the cursor is still held; if not, nothing was recorded
+	 */
+	public boolean record(Claim claim, StoredEvent event, Failure failure) {
+		return whileHeld(claim, () -> failure.bind(of(RECORD, claim, event)).param("type", event.type()).update());
+	}
+
+	/**
+	 * Puts events behind failed events with their keys, in a transaction of its own.
+	 * @param claim the claim
+	 * @param events the events, in order
+	 * @return whether the cursor is still held; if not, nothing was recorded
+	 */
+	public boolean hold(Claim claim, Collection<StoredEvent> events) {
+		return whileHeld(claim,
+				() -> events.forEach((event) -> of(HOLD, claim, event).param("type", event.type()).update()));
+	}
+
+	/**
+	 * Records another failure of a failed event, in a transaction of its own. If it is
+	 * dead and does not hold its key, the next event of the key has its turn.
+	 * @param claim the claim
+	 * @param due the event as it was found
+	 * @param failure the failure
+	 * @return whether the cursor is still held; if not, nothing was recorded
+	 */
+	public boolean recordAgain(Claim claim, Due due, Failure failure) {
+		return whileHeld(claim, () -> {
+			int updated = failure.bind(of(RECORD_AGAIN, claim, due.event())).param("attempts", due.attempts()).update();
+			if (updated > 0 && !failure.holdsKey()) {
+				promote(this.database.own(PROMOTE), claim, due.event());
+			}
+		});
+	}
+
+	/**
+	 * Removes a failed event that is handled, and gives the next event of its key its
+	 * turn, in a transaction of its own.
+	 * @param claim the claim
+	 * @param due the event as it was found
+	 * @return whether the cursor is still held; if not, nothing was removed
+	 */
+	public boolean resolve(Claim claim, Due due) {
+		return whileHeld(claim, () -> {
+			remove(this.database.own(RESOLVE), claim, due);
+			promote(this.database.own(PROMOTE), claim, due.event());
+		});
+	}
+
+	/**
+	 * Does what {@link #resolve} does in the caller's READ COMMITTED transaction, before
+	 * the handler runs in it.
+	 * @param claim the claim
+	 * @param holder who holds the cursor
+	 * @param due the event as it was found
+	 * @return whether it was there and the cursor is still held; if not, the transaction
+	 * must be rolled back
+	 */
+	public boolean resolveInTransaction(Claim claim, Holder holder, Due due) {
+		this.database.joining(Ledger.SIGN).param("consumerId", holder.consumerId()).query().listOfRows();
+		if (remove(this.database.joining(RESOLVE), claim, due) == 0) {
+			return false;
+		}
+		promote(this.database.joining(PROMOTE), claim, due.event());
+		return isHeld(this.database.joining(IS_HELD), claim);
+	}
+
+	private boolean whileHeld(Claim claim, Runnable change) {
+		return Boolean.TRUE.equals(this.database.ownTransaction().execute((status) -> {
+			change.run();
+			boolean held = isHeld(this.database.own(IS_HELD), claim);
+			if (!held) {
+				status.setRollbackOnly();
+			}
+			return held;
+		}));
+	}
+
+	private StatementSpec of(String sql, Claim claim, StoredEvent event) {
+		return this.database.own(sql)
+			.param("cursorId", claim.cursorId())
+			.param("eventId", event.id())
+			.param("key", event.key());
+	}
+
+	private static int remove(StatementSpec statement, Claim claim, Due due) {
+		return statement.param("cursorId", claim.cursorId())
+			.param("eventId", due.event().id())
+			.param("attempts", due.attempts())
+			.update();
+	}
+
+	private static void promote(StatementSpec statement, Claim claim, StoredEvent event) {
+		if (event.key() != null) {
+			statement.param("cursorId", claim.cursorId()).param("key", event.key()).update();
+		}
+	}
+
+	private static boolean isHeld(StatementSpec statement, Claim claim) {
+		return statement.param("cursorId", claim.cursorId())
+			.param("version", claim.version())
+			.query(Boolean.class)
+			.single();
+	}
+
+	private static Due readDue(ResultSet row, int index) throws SQLException {
+		return new Due(CursorStore.readEvent(row), row.getInt("attempts"));
+	}
+
+	/**
+	 * A failed event whose next attempt is due.
+	 *
+	 * @param event the event
+	 * @param attempts how often it has been tried
+	 */
+	public record Due(StoredEvent event, int attempts) {
+
+	}
+
+	/**
+	 * What is recorded of a failure.
+	 *
+	 * @param nextAttempt the time until the next attempt, or {@code null} if the event is
+	 * dead
+	 * @param holdsKey whether later events of the key are held
+	 * @param errorType the class of the exception
+	 * @param errorMessage its message, or {@code null}
+	 * @param errorStack its stack, shortened, or {@code null}
+	 */
+	public record Failure(@Nullable Duration nextAttempt, boolean holdsKey, String errorType,
+			@Nullable String errorMessage, @Nullable String errorStack) {
+
+		private StatementSpec bind(StatementSpec statement) {
+			return statement.param("state", (this.nextAttempt != null) ? "retrying" : "dead")
+				.param("holdsKey", this.holdsKey)
+				.param("delay", (this.nextAttempt != null) ? this.nextAttempt.toMillis() / 1000d : null)
+				.param("errorType", this.errorType)
+				.param("errorMessage", this.errorMessage)
+				.param("errorStack", this.errorStack);
+		}
+
+	}
+
+}
