@@ -1,5 +1,7 @@
 package io.pgbus;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * An event's payload does not fit what its handler wants. It is not tried again by
  * itself, since the next attempt would read the same bytes.
@@ -13,9 +15,9 @@ public class UnreadableEventException extends PgBusException {
 	/**
 	 * Creates an exception.
 	 * @param message which event does not fit what
-	 * @param cause the cause
+	 * @param cause the cause, or {@code null}
 	 */
-	public UnreadableEventException(String message, Throwable cause) {
+	public UnreadableEventException(String message, @Nullable Throwable cause) {
 		super(message, cause);
 	}
 

@@ -82,22 +82,35 @@ public class EventConverter {
 	 * @param event the event with the payload as JSON text
 	 * @param type the type to read; for {@code String} a JSON string gives its value, and
 	 * anything else its JSON text
-	 * @return the payload, {@code null} if the payload is a JSON null
-	 * @throws UnreadableEventException if the payload does not fit
+	 * @return the payload
+	 * @throws UnreadableEventException if the payload does not fit, or gives no object
 	 */
-	public @Nullable Object readPayload(Event<String> event, Type type) {
+	public Object readPayload(Event<String> event, Type type) {
 		try {
-			if (type == String.class) {
-				JsonNode node = this.mapper.readTree(event.payload());
-				return node.isString() ? node.stringValue() : event.payload();
+			Object payload = read(event.payload(), type);
+			if (payload != null) {
+				return payload;
 			}
-			return this.mapper.readValue(event.payload(), this.mapper.constructType(type));
 		}
 		catch (JacksonException ex) {
-			throw new UnreadableEventException("The payload of event " + event.id() + " of type \"" + event.type()
-					+ "\" in stream \"" + event.stream() + "\" cannot be read as " + type.getTypeName() + ": "
-					+ ex.getOriginalMessage(), ex);
+			throw unreadable(event, type, ex.getOriginalMessage(), ex);
 		}
+		throw unreadable(event, type, "it is " + event.payload(), null);
+	}
+
+	private @Nullable Object read(String json, Type type) {
+		if (type == String.class) {
+			JsonNode node = this.mapper.readTree(json);
+			return node.isString() ? node.stringValue() : json;
+		}
+		return this.mapper.readValue(json, this.mapper.constructType(type));
+	}
+
+	private static UnreadableEventException unreadable(Event<String> event, Type type, String reason,
+			@Nullable Throwable cause) {
+		return new UnreadableEventException("The payload of event " + event.id() + " of type \"" + event.type()
+				+ "\" in stream \"" + event.stream() + "\" cannot be read as " + type.getTypeName() + ": " + reason,
+				cause);
 	}
 
 	/** Headers that SQL has written may have values that are no strings. */

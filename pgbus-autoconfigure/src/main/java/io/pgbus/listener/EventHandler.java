@@ -24,6 +24,6 @@ public interface EventHandler {
 	 * @throws Exception if handling fails; the events are tried again by the endpoint's
 	 * retry policy
 	 */
-	@Nullable CompletionStage<?> handle(List<Event<@Nullable Object>> events) throws Exception;
+	@Nullable CompletionStage<?> handle(List<Event<Object>> events) throws Exception;
 
 }

@@ -8,6 +8,7 @@ import java.util.function.Consumer;
 
 import io.pgbus.DeliveryMode;
 import io.pgbus.Event;
+import io.pgbus.EventErrorHandler;
 import io.pgbus.OutgoingEvent;
 import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
@@ -31,6 +32,8 @@ import org.springframework.util.Assert;
  * @param asynchronous whether the handler may return before the work is done
  * @param autoStartup whether the container starts with the application
  * @param retry the retry policy, or {@code null}
+ * @param errorHandler is asked what becomes of an event whose handler failed, or
+ * {@code null}
  * @param payloadType what payloads are read as, or {@code null} to leave them JSON text
  * @param handler what the listener does
  * @since 0.1.0
@@ -38,7 +41,8 @@ import org.springframework.util.Assert;
 public record PgListenerEndpoint(String id, String group, List<String> streams, @Nullable Set<String> types,
 		@Nullable String filter, @Nullable Integer concurrency, @Nullable StartPosition start,
 		@Nullable DeliveryMode delivery, boolean batch, boolean asynchronous, boolean autoStartup,
-		@Nullable RetryPolicy retry, @Nullable Type payloadType, EventHandler handler) {
+		@Nullable RetryPolicy retry, @Nullable EventErrorHandler errorHandler, @Nullable Type payloadType,
+		EventHandler handler) {
 
 	/**
 	 * Checks the names and numbers.
@@ -98,6 +102,8 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		private boolean autoStartup = true;
 
 		private @Nullable RetryPolicy retry;
+
+		private @Nullable EventErrorHandler errorHandler;
 
 		private Builder(String id) {
 			this.id = id;
@@ -216,6 +222,16 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		}
 
 		/**
+		 * Sets who is asked what becomes of an event whose handler failed.
+		 * @param errorHandler the error handler, or {@code null} for the default
+		 * @return this builder
+		 */
+		public Builder errorHandler(@Nullable EventErrorHandler errorHandler) {
+			this.errorHandler = errorHandler;
+			return this;
+		}
+
+		/**
 		 * Completes the endpoint with a handler of single events.
 		 * @param <T> the type of the payloads
 		 * @param payloadType what payloads are read as
@@ -239,7 +255,7 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		public PgListenerEndpoint handler(@Nullable Type payloadType, EventHandler handler) {
 			return new PgListenerEndpoint(this.id, (this.group != null) ? this.group : this.id, this.streams,
 					this.types, this.filter, this.concurrency, this.start, this.delivery, this.batch, this.asynchronous,
-					this.autoStartup, this.retry, payloadType, handler);
+					this.autoStartup, this.retry, this.errorHandler, payloadType, handler);
 		}
 
 	}

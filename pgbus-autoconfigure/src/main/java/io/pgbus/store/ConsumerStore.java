@@ -3,6 +3,7 @@ package io.pgbus.store;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -174,7 +175,11 @@ public final class ConsumerStore {
 	 * @return what there is
 	 */
 	public Sight look(int id, Collection<Integer> groupIds) {
-		Map<String, Object> parameters = Map.of("id", id, "groupIds", groupIds.toArray(new Integer[0]));
+		Map<String, Object> parameters = new HashMap<>();
+		parameters.put("id", id);
+		parameters.put("groupIds", groupIds.toArray(new Integer[0]));
+		// of all types: the claim will tell
+		parameters.put("types", null);
 		return this.look.run(parameters, (row) -> {
 			List<Integer> groupsWithWork = new ArrayList<>();
 			List<Integer> dead = new ArrayList<>();

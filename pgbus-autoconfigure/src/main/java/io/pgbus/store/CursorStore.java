@@ -53,18 +53,32 @@ public final class CursorStore {
 				)
 			)""".formatted(Horizon.late("s.high_snapshot", "s.high_bound"));
 
-	/** A cursor that a member of the group may take, and what makes it worth taking. */
+	/**
+	 * No member of c's group handles a type, so that any may decide what becomes of it.
+	 */
+	private static final String NOBODY_HANDLES = """
+			not exists (
+				select from {bus}.member m where m.group_id = c.group_id and (m.types is null or %s = any(m.types))
+			)""";
+
+	/**
+	 * A failed event f of cursor c is to be tried again by a listener of these types. One
+	 * that nobody handles any more is for everyone, or it would wait for ever.
+	 */
+	static final String IS_DUE = """
+			f.state = 'retrying' and f.next_attempt_at <= clock_timestamp()
+			and (:types::text[] is null or f.type = any(:types::text[]) or %s)
+			""".formatted(NOBODY_HANDLES.formatted("f.type"));
+
+	/** A free cursor c with state s is worth taking. */
 	static final String IS_FREE_AND_HAS_WORK = """
 			s.owner is null
 			and (
 				s.position < s.ceiling
 				or %s
-				or exists (
-					select from {bus}.failed_event f
-					where f.cursor_id = c.id and f.state = 'retrying' and f.next_attempt_at <= clock_timestamp()
-				)
+				or exists (select from {bus}.failed_event f where f.cursor_id = c.id and %s)
 			)
-			""".formatted(HAS_NEWS);
+			""".formatted(HAS_NEWS, IS_DUE);
 
 	/** The live state of a cursor c. */
 	static final String STATE = """
@@ -87,10 +101,7 @@ public final class CursorStore {
 				and not (select g.paused from {bus}.consumer_group g where g.id = c.group_id)
 				and (
 					s.awaits_type is null or :types::text[] is null or s.awaits_type = any(:types::text[])
-					or not exists (
-						select from {bus}.member m
-						where m.group_id = c.group_id and (m.types is null or s.awaits_type = any(m.types))
-					)
+					or %s
 				)
 				and %s
 				order by s.changed_at
@@ -102,7 +113,7 @@ public final class CursorStore {
 				where s.cursor_id = f.id and s.version = f.version
 				returning s.cursor_id, s.version, s.position, s.ceiling, clock_timestamp() as claimed_at, %s
 			),
-			""".formatted(STATE, IS_FREE_AND_HAS_WORK, HORIZONS);
+			""".formatted(STATE, NOBODY_HANDLES.formatted("s.awaits_type"), IS_FREE_AND_HAS_WORK, HORIZONS);
 
 	/** Takes the state of a cursor that is already held, at its new position. */
 	private static final String TAKE_HELD = """
@@ -130,11 +141,7 @@ public final class CursorStore {
 					exists (
 						select from {bus}.failed_event f where f.cursor_id = t.cursor_id and f.holds_key
 					) as holds_keys,
-					exists (
-						select from {bus}.failed_event f
-						where f.cursor_id = t.cursor_id and f.state = 'retrying'
-						and f.next_attempt_at <= clock_timestamp()
-					) as retries_due
+					exists (select from {bus}.failed_event f where f.cursor_id = c.id and %4$s) as retries_due
 				from taken t
 				join {bus}.cursor c on c.id = t.cursor_id
 				join {bus}.stream on stream.id = c.stream_id
@@ -305,7 +312,7 @@ public final class CursorStore {
 		this.subscription.put("scan",
 				takesAll ? subscription.batchSize() : Math.max(subscription.batchSize(), SELECTIVE_SCAN));
 		String read = READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
-				EventFilter.condition(subscription.filter()));
+				EventFilter.condition(subscription.filter()), IS_DUE);
 		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND, TAKE_FREE + read);
 		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
 		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,

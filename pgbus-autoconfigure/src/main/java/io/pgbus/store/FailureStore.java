@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
@@ -69,10 +70,11 @@ public final class FailureStore {
 			select e.id, e.type, e.key, e.payload, e.headers, e.published_at, false as held, f.attempts
 			from {bus}.failed_event f
 			join {bus}.event e on e.stream_id = :streamId and e.partition = :partition and e.id = f.event_id
-			where f.cursor_id = :cursorId and f.state = 'retrying' and f.next_attempt_at <= clock_timestamp()
+			join {bus}.cursor c on c.id = f.cursor_id
+			where f.cursor_id = :cursorId and %s
 			order by f.next_attempt_at, f.ordinal
 			limit :limit
-			""";
+			""".formatted(CursorStore.IS_DUE);
 
 	private final BusDatabase database;
 
@@ -87,14 +89,16 @@ public final class FailureStore {
 	/**
 	 * Returns failed events whose next attempt is due.
 	 * @param claim the cursor
+	 * @param types the types the listener handles, or {@code null} for every type
 	 * @param limit the most events to return
 	 * @return the events, longest due first
 	 */
-	public List<Due> due(Claim claim, int limit) {
+	public List<Due> due(Claim claim, @Nullable Set<String> types, int limit) {
 		return this.database.own(DUE)
 			.param("cursorId", claim.cursorId())
 			.param("streamId", claim.streamId())
 			.param("partition", claim.partition())
+			.param("types", (types != null) ? types.toArray(new String[0]) : null)
 			.param("limit", limit)
 			.query(FailureStore::readDue)
 			.list();

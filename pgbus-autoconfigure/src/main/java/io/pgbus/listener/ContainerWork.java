@@ -1,0 +1,142 @@
+package io.pgbus.listener;
+
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
+
+import io.pgbus.store.CursorStore;
+import io.pgbus.store.DatabaseTrouble;
+import io.pgbus.store.FailureStore;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.dao.DataAccessResourceFailureException;
+
+/**
+ * What the workers of one container work with.
+ */
+final class ContainerWork {
+
+	/** Transactions that get into each other's way this often have a reason to. */
+	private static final int MAX_CONFLICTS = 10;
+
+	/** An outage that only this event meets, this often, is the event's. */
+	private static final int MAX_OUTAGES = 3;
+
+	private final CursorStore cursors;
+
+	private final FailureStore failures;
+
+	private final HandlerInvoker handler;
+
+	private final Delivery delivery;
+
+	private final FailurePolicy policy;
+
+	private final @Nullable Set<String> types;
+
+	private final int batchSize;
+
+	private final int groupSize;
+
+	private final BooleanSupplier goesOn;
+
+	private final Map<Long, Integer> outages = new ConcurrentHashMap<>();
+
+	ContainerWork(CursorStore cursors, FailureStore failures, HandlerInvoker handler, Delivery delivery,
+			FailurePolicy policy, @Nullable Set<String> types, int batchSize, int groupSize, BooleanSupplier goesOn) {
+		this.cursors = cursors;
+		this.failures = failures;
+		this.handler = handler;
+		this.delivery = delivery;
+		this.policy = policy;
+		this.types = types;
+		this.batchSize = batchSize;
+		this.groupSize = groupSize;
+		this.goesOn = goesOn;
+	}
+
+	CursorStore cursors() {
+		return this.cursors;
+	}
+
+	FailureStore failures() {
+		return this.failures;
+	}
+
+	HandlerInvoker handler() {
+		return this.handler;
+	}
+
+	Delivery delivery() {
+		return this.delivery;
+	}
+
+	FailurePolicy policy() {
+		return this.policy;
+	}
+
+	@Nullable Set<String> types() {
+		return this.types;
+	}
+
+	boolean handles(String type) {
+		return this.types == null || this.types.contains(type);
+	}
+
+	/** The most events of one read. */
+	int batchSize() {
+		return this.batchSize;
+	}
+
+	/** The most events that are handled together. */
+	int groupSize() {
+		return this.groupSize;
+	}
+
+	/** Whether the container wants the next event to be handled. */
+	boolean goesOn() {
+		return this.goesOn.getAsBoolean();
+	}
+
+	/**
+	 * Makes an attempt. What the database alone is to blame for is no failure: a conflict
+	 * is tried again at once, an outage goes up.
+	 * @param eventId the first of the events
+	 * @param delivery the attempt
+	 * @return the failure, or {@code null}
+	 */
+	@Nullable HandlerFailure attempt(long eventId, Runnable delivery) {
+		int conflicts = 0;
+		while (true) {
+			try {
+				delivery.run();
+				this.outages.remove(eventId);
+				return null;
+			}
+			catch (HandlerFailure failure) {
+				switch (DatabaseTrouble.of(failure.reason())) {
+					case CONFLICT -> {
+						conflicts++;
+						if (conflicts > MAX_CONFLICTS) {
+							return failure;
+						}
+					}
+					case OUTAGE -> {
+						if (this.outages.merge(eventId, 1, Integer::sum) <= MAX_OUTAGES) {
+							throw new DataAccessResourceFailureException(
+									"The database went away under event " + eventId, failure.reason());
+						}
+						this.outages.remove(eventId);
+						return failure;
+					}
+					case NONE -> {
+						this.outages.remove(eventId);
+						return failure;
+					}
+				}
+			}
+		}
+	}
+
+}

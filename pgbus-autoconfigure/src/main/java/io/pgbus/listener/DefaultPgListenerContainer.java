@@ -1,0 +1,323 @@
+package io.pgbus.listener;
+
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+
+import io.pgbus.DeliveryMode;
+import io.pgbus.EventErrorHandler;
+import io.pgbus.RetryPolicy;
+import io.pgbus.StartPosition;
+import io.pgbus.store.CursorStore;
+import io.pgbus.store.EventFilter;
+import io.pgbus.store.GroupStore.GroupIds;
+import io.pgbus.store.Subscription;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.springframework.core.task.SimpleAsyncTaskExecutor;
+import org.springframework.util.backoff.BackOffExecution;
+import org.springframework.util.backoff.ExponentialBackOff;
+
+/**
+ * A container with a fixed number of workers, which share its cursors. It never dies:
+ * what fails around a handler is tried again, more slowly, until it works.
+ */
+final class DefaultPgListenerContainer implements PgListenerContainer {
+
+	private static final Logger logger = LoggerFactory.getLogger(DefaultPgListenerContainer.class);
+
+	private final PgListenerEndpoint endpoint;
+
+	private final ListenerRuntime runtime;
+
+	private final DeliveryMode delivery;
+
+	private final int concurrency;
+
+	private final WorkSignal signal;
+
+	private final Object monitor = new Object();
+
+	private final AtomicInteger runningWorkers = new AtomicInteger();
+
+	private volatile boolean running;
+
+	private volatile boolean paused;
+
+	/** Not null: the last thing around a handler that was tried failed. */
+	private volatile @Nullable BackOffExecution backOff;
+
+	private volatile int groupId;
+
+	private CompletableFuture<?> ended = CompletableFuture.completedFuture(null);
+
+	private final ThreadLocal<Boolean> isWorker = ThreadLocal.withInitial(() -> false);
+
+	DefaultPgListenerContainer(PgListenerEndpoint endpoint, ListenerRuntime runtime) {
+		this.endpoint = endpoint;
+		this.runtime = runtime;
+		this.delivery = deliveryOf(endpoint, runtime.defaults());
+		this.concurrency = (endpoint.concurrency() != null) ? endpoint.concurrency() : runtime.defaults().concurrency();
+		this.signal = new WorkSignal(this.concurrency);
+	}
+
+	private static DeliveryMode deliveryOf(PgListenerEndpoint endpoint, ListenerDefaults defaults) {
+		if (!endpoint.asynchronous()) {
+			return (endpoint.delivery() != null) ? endpoint.delivery() : defaults.delivery();
+		}
+		if (endpoint.delivery() == DeliveryMode.EXACTLY_ONCE) {
+			throw new IllegalArgumentException("The listener \"" + endpoint.id()
+					+ "\" finishes its work elsewhere, so it cannot be EXACTLY_ONCE: the transaction would be committed "
+					+ "before the work is done. Use AT_LEAST_ONCE, or handle events before the method returns.");
+		}
+		return DeliveryMode.AT_LEAST_ONCE;
+	}
+
+	@Override
+	public PgListenerEndpoint endpoint() {
+		return this.endpoint;
+	}
+
+	@Override
+	public boolean isAutoStartup() {
+		return this.endpoint.autoStartup();
+	}
+
+	@Override
+	public State state() {
+		if (!this.running) {
+			return (this.runningWorkers.get() > 0) ? State.STOPPING : State.STOPPED;
+		}
+		if (this.paused) {
+			return State.PAUSED;
+		}
+		return (this.backOff != null) ? State.BACKING_OFF : State.RUNNING;
+	}
+
+	@Override
+	public boolean isRunning() {
+		return this.running;
+	}
+
+	@Override
+	public void start() {
+		// a stop that is under way needs the monitor to come to its end
+		awaitEnd();
+		synchronized (this.monitor) {
+			if (this.running) {
+				return;
+			}
+			ContainerWork work = prepare();
+			this.backOff = null;
+			this.running = true;
+			SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-" + id() + "-");
+			if (this.runtime.virtualThreads()) {
+				executor.setVirtualThreads(true);
+			}
+			this.runningWorkers.set(this.concurrency);
+			CompletableFuture<?>[] workers = IntStream.range(0, this.concurrency)
+				.mapToObj((index) -> executor.submitCompletable(worker(work)))
+				.toArray(CompletableFuture[]::new);
+			this.ended = CompletableFuture.allOf(workers).whenComplete((nothing, failure) -> left());
+			this.signal.wakeOne();
+		}
+		logger.info("Listener {} listens as group {} to {}", id(), this.endpoint.group(), this.endpoint.streams());
+	}
+
+	private ContainerWork prepare() {
+		ListenerDefaults defaults = this.runtime.defaults();
+		if (this.endpoint.filter() != null) {
+			EventFilter.check(this.runtime.database(), this.endpoint.filter());
+		}
+		StartPosition start = (this.endpoint.start() != null) ? this.endpoint.start() : defaults.start();
+		GroupIds ids = this.runtime.groups().create(this.endpoint.group(), this.endpoint.streams(), start);
+		this.groupId = ids.groupId();
+		CursorStore cursors = new CursorStore(this.runtime.database(), new Subscription(ids.groupId(), ids.streamIds(),
+				this.endpoint.types(), this.endpoint.filter(), defaults.batchSize(), defaults.batchBytes().toBytes()));
+		this.runtime.consumer().start();
+		this.runtime.consumer()
+			.join(id(), new BusConsumer.Member(ids.groupId(), Set.copyOf(new HashSet<>(ids.streamIds())),
+					this.endpoint.types(), this.signal));
+		HandlerInvoker handler = new HandlerInvoker(this.endpoint, this.runtime.converter());
+		return new ContainerWork(cursors, this.runtime.failures(), handler, delivery(handler), policy(),
+				this.endpoint.types(), defaults.batchSize(), groupSize(), this::takesWork);
+	}
+
+	private Delivery delivery(HandlerInvoker handler) {
+		return (this.delivery == DeliveryMode.EXACTLY_ONCE) ? new ExactlyOnceDelivery(handler, this.runtime.ledger(),
+				this.runtime.failures(), this.runtime.transactionManager())
+				: new AtLeastOnceDelivery(handler, this.runtime.failures());
+	}
+
+	private FailurePolicy policy() {
+		RetryPolicy retry = (this.endpoint.retry() != null) ? this.endpoint.retry() : this.runtime.defaults().retry();
+		EventErrorHandler errorHandler = (this.endpoint.errorHandler() != null) ? this.endpoint.errorHandler()
+				: this.runtime.errorHandler();
+		return new FailurePolicy(this.endpoint.group(), retry, errorHandler, this.runtime.deadLetterListeners());
+	}
+
+	private int groupSize() {
+		if (this.endpoint.batch()) {
+			return this.runtime.defaults().batchSize();
+		}
+		return (this.delivery == DeliveryMode.EXACTLY_ONCE) ? this.runtime.defaults().eventsPerTransaction() : 1;
+	}
+
+	private Runnable worker(ContainerWork work) {
+		Worker worker = new Worker(this, work, consumer().nextWorker());
+		return () -> {
+			this.isWorker.set(true);
+			try {
+				worker.run();
+			}
+			finally {
+				this.isWorker.remove();
+				this.runningWorkers.decrementAndGet();
+			}
+		};
+	}
+
+	private void left() {
+		try {
+			consumer().leave(id());
+		}
+		catch (RuntimeException ex) {
+			consumer().whenReachable(() -> {
+				if (!this.running) {
+					consumer().leave(id());
+				}
+			});
+		}
+		logger.info("Listener {} has stopped", id());
+	}
+
+	@Override
+	public void stop() {
+		beginStop();
+		awaitEnd();
+	}
+
+	private void awaitEnd() {
+		CompletableFuture<?> end;
+		synchronized (this.monitor) {
+			end = this.running ? CompletableFuture.completedFuture(null) : this.ended;
+		}
+		// a handler that stops its own container cannot wait for itself
+		if (!this.isWorker.get()) {
+			end.exceptionally((failure) -> null).join();
+		}
+	}
+
+	@Override
+	public void stop(Runnable callback) {
+		beginStop();
+		synchronized (this.monitor) {
+			this.ended = this.ended.whenComplete((nothing, failure) -> callback.run());
+		}
+	}
+
+	private void beginStop() {
+		synchronized (this.monitor) {
+			this.running = false;
+			this.signal.wakeAll();
+			this.monitor.notifyAll();
+		}
+	}
+
+	@Override
+	public void pause() {
+		synchronized (this.monitor) {
+			this.paused = true;
+		}
+	}
+
+	@Override
+	public void resume() {
+		synchronized (this.monitor) {
+			this.paused = false;
+			this.monitor.notifyAll();
+		}
+		this.signal.wakeOne();
+	}
+
+	BusConsumer consumer() {
+		return this.runtime.consumer();
+	}
+
+	WorkSignal signal() {
+		return this.signal;
+	}
+
+	int groupId() {
+		return this.groupId;
+	}
+
+	private boolean takesWork() {
+		return this.running && !this.paused;
+	}
+
+	/**
+	 * Waits until a worker is to look for work: for a signal, or after trouble for a
+	 * while.
+	 * @return {@code false} if the container stops
+	 */
+	boolean awaitWork() {
+		try {
+			BackOffExecution trouble = this.backOff;
+			if (trouble == null) {
+				this.signal.await();
+			}
+			synchronized (this.monitor) {
+				if (trouble != null) {
+					pauseFor(trouble.nextBackOff());
+				}
+				while (this.running && this.paused) {
+					this.monitor.wait();
+				}
+			}
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+			return false;
+		}
+		return this.running;
+	}
+
+	private void pauseFor(long millis) throws InterruptedException {
+		long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+		for (long left = millis; this.running
+				&& left > 0; left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())) {
+			this.monitor.wait(left);
+		}
+	}
+
+	void troubled(Throwable trouble) {
+		synchronized (this.monitor) {
+			if (this.backOff == null) {
+				ExponentialBackOff times = new ExponentialBackOff(100, 2);
+				times.setMaxInterval(10_000);
+				this.backOff = times.start();
+				logger.warn("Listener {} cannot go on and tries again: {}", id(), trouble.toString(), trouble);
+			}
+		}
+	}
+
+	void recovered() {
+		if (this.backOff != null) {
+			synchronized (this.monitor) {
+				if (this.backOff != null) {
+					this.backOff = null;
+					logger.info("Listener {} goes on", id());
+				}
+			}
+			// those that slept meanwhile have missed their signals
+			this.signal.wakeAll();
+		}
+	}
+
+}

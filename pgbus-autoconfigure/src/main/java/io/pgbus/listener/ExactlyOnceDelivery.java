@@ -1,0 +1,97 @@
+package io.pgbus.listener;
+
+import java.util.List;
+
+import io.pgbus.store.Claim;
+import io.pgbus.store.DatabaseTrouble;
+import io.pgbus.store.FailureStore;
+import io.pgbus.store.FailureStore.Due;
+import io.pgbus.store.Holder;
+import io.pgbus.store.Ledger;
+import io.pgbus.store.StoredEvent;
+
+import org.springframework.dao.DuplicateKeyException;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionDefinition;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/**
+ * The handler runs in a Spring transaction, and that its events are done is recorded in
+ * the same transaction, ahead of it.
+ * <p>
+ * A commit that fails for what the handler did, a deferred constraint for one, is a
+ * failure of the handler. A commit whose outcome is not known, since the connection was
+ * lost, is not: the exception goes up, the worker drops its claim, and the next claim
+ * reads the ledger.
+ */
+final class ExactlyOnceDelivery implements Delivery {
+
+	private final HandlerInvoker handler;
+
+	private final Ledger ledger;
+
+	private final FailureStore failures;
+
+	private final TransactionTemplate transaction;
+
+	ExactlyOnceDelivery(HandlerInvoker handler, Ledger ledger, FailureStore failures,
+			PlatformTransactionManager transactionManager) {
+		this.handler = handler;
+		this.ledger = ledger;
+		this.failures = failures;
+		this.transaction = new TransactionTemplate(transactionManager);
+		// the ledger's look needs a snapshot of its own
+		this.transaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
+	}
+
+	@Override
+	public void deliver(Claim claim, Holder holder, List<StoredEvent> events) {
+		inTransaction(events.size(), () -> {
+			enter(claim, holder, events);
+			this.handler.invoke(claim, events, 1);
+		});
+	}
+
+	@Override
+	public void deliverAgain(Claim claim, Holder holder, Due due) {
+		inTransaction(1, () -> {
+			if (!this.failures.resolveInTransaction(claim, holder, due)) {
+				throw new LostCursorException("Failed event " + due.event().id() + " is another's by now");
+			}
+			this.handler.invoke(claim, List.of(due.event()), due.attempts() + 1);
+		});
+	}
+
+	@Override
+	public boolean usesLedger() {
+		return true;
+	}
+
+	private void enter(Claim claim, Holder holder, List<StoredEvent> events) {
+		try {
+			if (!this.ledger.enter(claim, holder, events.stream().map(StoredEvent::id).toList())) {
+				throw new LostCursorException("It was taken over");
+			}
+		}
+		catch (DuplicateKeyException ex) {
+			throw new LostCursorException("One of the events " + events.get(0).id() + " to "
+					+ events.get(events.size() - 1).id() + " is done already");
+		}
+	}
+
+	private void inTransaction(int events, Runnable work) {
+		try {
+			this.transaction.executeWithoutResult((status) -> work.run());
+		}
+		catch (HandlerFailure | LostCursorException ex) {
+			throw ex;
+		}
+		catch (RuntimeException ex) {
+			if (DatabaseTrouble.of(ex) == DatabaseTrouble.OUTAGE) {
+				throw ex;
+			}
+			throw new HandlerFailure(ex, events);
+		}
+	}
+
+}

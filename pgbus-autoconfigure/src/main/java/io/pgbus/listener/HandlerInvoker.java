@@ -1,0 +1,95 @@
+package io.pgbus.listener;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+
+import io.pgbus.BatchListenerFailedException;
+import io.pgbus.Event;
+import io.pgbus.UnreadableEventException;
+import io.pgbus.core.EventConverter;
+import io.pgbus.store.Claim;
+import io.pgbus.store.StoredEvent;
+
+/**
+ * Calls a listener's handler.
+ */
+final class HandlerInvoker {
+
+	private final PgListenerEndpoint endpoint;
+
+	private final EventConverter converter;
+
+	HandlerInvoker(PgListenerEndpoint endpoint, EventConverter converter) {
+		this.endpoint = endpoint;
+		this.converter = converter;
+	}
+
+	/**
+	 * Calls the handler and waits for what it leaves to others.
+	 * @param claim where the events are from
+	 * @param stored the events
+	 * @param attempt which attempt this is
+	 * @throws HandlerFailure if it fails in any way
+	 */
+	void invoke(Claim claim, List<StoredEvent> stored, int attempt) {
+		try {
+			List<Event<Object>> events = new ArrayList<>(stored.size());
+			for (StoredEvent event : stored) {
+				events.add(read(claim, event, attempt, events.size()));
+			}
+			CompletionStage<?> stage = this.endpoint.handler().handle(events);
+			if (stage != null) {
+				await(stage.toCompletableFuture());
+			}
+		}
+		catch (Throwable ex) {
+			throw new HandlerFailure(ex, stored.size());
+		}
+	}
+
+	/** Returns an event with its payload as JSON text. */
+	Event<String> asText(Claim claim, StoredEvent stored, int attempt) {
+		return this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+	}
+
+	private Event<Object> read(Claim claim, StoredEvent stored, int attempt, int index) {
+		Event<String> event = asText(claim, stored, attempt);
+		if (this.endpoint.payloadType() == null) {
+			return event.withPayload(event.payload());
+		}
+		try {
+			return event.withPayload(this.converter.readPayload(event, this.endpoint.payloadType()));
+		}
+		catch (UnreadableEventException ex) {
+			throw new BatchListenerFailedException("Unreadable event", ex, index);
+		}
+	}
+
+	/**
+	 * The position waits for the work, and so does a stop: an interrupt must not make it
+	 * look done or failed while it goes on.
+	 */
+	private static void await(Future<?> work) throws ExecutionException {
+		boolean interrupted = false;
+		try {
+			while (true) {
+				try {
+					work.get();
+					return;
+				}
+				catch (InterruptedException ex) {
+					interrupted = true;
+				}
+			}
+		}
+		finally {
+			if (interrupted) {
+				Thread.currentThread().interrupt();
+			}
+		}
+	}
+
+}

@@ -1,0 +1,44 @@
+package io.pgbus.listener;
+
+import java.util.List;
+
+import io.pgbus.DeadLetterListener;
+import io.pgbus.EventErrorHandler;
+import io.pgbus.core.EventConverter;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.FailureStore;
+import io.pgbus.store.GroupStore;
+import io.pgbus.store.Ledger;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.transaction.PlatformTransactionManager;
+
+/**
+ * What all containers of an application share.
+ *
+ * @param database the database
+ * @param groups makes groups
+ * @param converter reads events
+ * @param consumer this application instance
+ * @param transactionManager the transaction manager of the bus's DataSource, for
+ * exactly-once delivery
+ * @param errorHandler is asked about failures of listeners that name no error handler, or
+ * {@code null}
+ * @param deadLetterListeners see every death
+ * @param virtualThreads whether workers run on virtual threads
+ * @param defaults what holds for listeners that do not say otherwise
+ * @since 0.1.0
+ */
+public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
+		PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
+		List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults) {
+
+	FailureStore failures() {
+		return new FailureStore(this.database);
+	}
+
+	Ledger ledger() {
+		return new Ledger(this.database);
+	}
+
+}

@@ -1,0 +1,139 @@
+package io.pgbus.listener;
+
+import io.pgbus.store.Claim;
+import io.pgbus.store.Holder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Works on one cursor at a time: claims it, handles what was read, saves the position,
+ * reads on, and lets go when the window is done, when others may want a turn, or when the
+ * container stops.
+ */
+final class Worker implements Runnable {
+
+	private static final Logger logger = LoggerFactory.getLogger(Worker.class);
+
+	/**
+	 * After this time a cursor goes to the end of the queue, so that others have their
+	 * turn.
+	 */
+	private static final long MAX_HOLD_NANOS = 1_000_000_000L;
+
+	private final DefaultPgListenerContainer container;
+
+	private final ContainerWork work;
+
+	private final int number;
+
+	/** After an answer was lost, the database may think this worker holds a cursor. */
+	private boolean mayHaveStrays;
+
+	Worker(DefaultPgListenerContainer container, ContainerWork work, int number) {
+		this.container = container;
+		this.work = work;
+		this.number = number;
+	}
+
+	@Override
+	public void run() {
+		while (this.container.awaitWork()) {
+			try {
+				releaseStrays();
+				takeWork();
+				this.container.recovered();
+			}
+			catch (RuntimeException | Error ex) {
+				this.mayHaveStrays = true;
+				this.container.troubled(ex);
+			}
+		}
+		try {
+			releaseStrays();
+		}
+		catch (RuntimeException ex) {
+			this.container.consumer().whenReachable(this::releaseStrays);
+		}
+	}
+
+	private void releaseStrays() {
+		if (this.mayHaveStrays) {
+			this.work.cursors().releaseStrays(holder());
+			this.mayHaveStrays = false;
+		}
+	}
+
+	private void takeWork() {
+		while (this.work.goesOn()) {
+			Claim claim = this.work.cursors().claim(holder());
+			if (claim == null) {
+				return;
+			}
+			this.container.signal().found();
+			this.container.recovered();
+			workOn(claim);
+		}
+	}
+
+	private void workOn(Claim first) {
+		Holder holder = holder();
+		long start = System.nanoTime();
+		Claim claim = first;
+		while (claim != null) {
+			ClaimRun run = new ClaimRun(this.work, holder, claim);
+			try {
+				claim = runOnce(claim, run, holder, start);
+			}
+			catch (LostCursorException ex) {
+				logger.info("Listener {} lost partition {} of stream {}: {}", this.container.id(), claim.partition(),
+						claim.stream(), ex.getMessage());
+				// it is another's, or it is this worker's and will be read anew with the
+				// ledger
+				this.work.cursors().releaseStrays(holder);
+				return;
+			}
+			catch (RuntimeException | Error ex) {
+				letGo(claim, run.progress(), ex);
+				throw ex;
+			}
+		}
+	}
+
+	private @Nullable Claim runOnce(Claim claim, ClaimRun run, Holder holder, long start) {
+		if (claim.retriesDue()) {
+			run.tryDueAgain();
+		}
+		boolean finished = run.deliver();
+		Progress progress = run.progress();
+		if (finished && claim.hasMore() && this.work.goesOn() && System.nanoTime() - start < MAX_HOLD_NANOS) {
+			Claim next = this.work.cursors().advance(claim, holder, progress.position(), progress.handled());
+			if (next == null) {
+				throw new LostCursorException("It was taken over");
+			}
+			return next;
+		}
+		String awaitsType = finished ? claim.awaitsType() : null;
+		if (!this.work.cursors().release(claim, progress.position(), progress.handled(), awaitsType)) {
+			throw new LostCursorException("It was taken over");
+		}
+		if (awaitsType != null) {
+			this.container.consumer().wakeGroup(this.container.groupId());
+		}
+		return null;
+	}
+
+	private void letGo(Claim claim, Progress progress, Throwable cause) {
+		try {
+			this.work.cursors().release(claim, progress.position(), progress.handled(), null);
+		}
+		catch (RuntimeException ex) {
+			cause.addSuppressed(ex);
+		}
+	}
+
+	private Holder holder() {
+		return new Holder(this.container.consumer().id(), this.number);
+	}
+
+}
