@@ -68,7 +68,8 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 	/**
 	 * Starts an endpoint.
 	 * @param id the id of the listener, unique in the application
-	 * @return a builder, completed by one of its {@code handler} methods
+	 * @return a builder, completed by {@code onEvent}, {@code onEvents} or
+	 * {@code handler}
 	 */
 	public static Builder id(String id) {
 		return new Builder(id);
@@ -238,9 +239,24 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		 * @param handler handles an event
 		 * @return the endpoint
 		 */
-		public <T> PgListenerEndpoint handler(Class<T> payloadType, Consumer<Event<T>> handler) {
-			return handler((Type) payloadType, (events) -> {
+		public <T> PgListenerEndpoint onEvent(Class<T> payloadType, Consumer<Event<T>> handler) {
+			return batch(false).handler(payloadType, (events) -> {
 				events.forEach((event) -> handler.accept(event.withPayload(payloadType.cast(event.payload()))));
+				return null;
+			});
+		}
+
+		/**
+		 * Completes the endpoint with a handler of lists of events.
+		 * @param <T> the type of the payloads
+		 * @param payloadType what payloads are read as
+		 * @param handler handles a list of one or more events
+		 * @return the endpoint
+		 */
+		public <T> PgListenerEndpoint onEvents(Class<T> payloadType, Consumer<List<Event<T>>> handler) {
+			return batch(true).handler(payloadType, (events) -> {
+				handler.accept(
+						events.stream().map((event) -> event.withPayload(payloadType.cast(event.payload()))).toList());
 				return null;
 			});
 		}

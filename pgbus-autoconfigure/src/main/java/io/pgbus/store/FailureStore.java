@@ -15,9 +15,9 @@ import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
  * Failed events of one cursor: events that its group could not handle yet.
  * <p>
  * <b>Invariant.</b> Of the events of one key, those that are here are in the order of
- * delivery, and at most the first is being tried: the others are held. New events of that
- * key are put behind them. Every change is made by the holder of the cursor, which is
- * checked by a later statement of the same transaction (see {@link Ledger}).
+ * delivery. The first is never held, the others always are. New events of that key are
+ * put behind them. Every change is made by the holder of the cursor, which is checked by
+ * a later statement of the same transaction (see {@link Ledger}).
  *
  * @since 0.1.0
  */
@@ -52,7 +52,7 @@ public final class FailureStore {
 			where cursor_id = :cursorId and event_id = :eventId and attempts = :attempts and state = 'retrying'
 			""";
 
-	/** The next event of a key has its turn. */
+	/** If the first event of a key is held, it has its turn. */
 	static final String PROMOTE = """
 			update {bus}.failed_event set state = 'retrying', next_attempt_at = clock_timestamp()
 			where cursor_id = :cursorId and event_id = (
@@ -117,13 +117,17 @@ public final class FailureStore {
 
 	/**
 	 * Puts events behind failed events with their keys, in a transaction of its own.
+	 * Where what they were to wait for is gone by now, they are the first and have their
+	 * turn.
 	 * @param claim the claim
 	 * @param events the events, in order
 	 * @return whether the cursor is still held; if not, nothing was recorded
 	 */
 	public boolean hold(Claim claim, Collection<StoredEvent> events) {
-		return whileHeld(claim,
-				() -> events.forEach((event) -> of(HOLD, claim, event).param("type", event.type()).update()));
+		return whileHeld(claim, () -> {
+			events.forEach((event) -> of(HOLD, claim, event).param("type", event.type()).update());
+			events.forEach((event) -> promote(this.database.own(PROMOTE), claim, event));
+		});
 	}
 
 	/**
