@@ -151,7 +151,7 @@ public final class BusDatabase {
 		return RoundTrip.joining(this.dataSource, sql(String.join(";\n", statements)));
 	}
 
-	private static String quote(String name) {
+	static String quote(String name) {
 		if (name.isBlank() || name.indexOf('\0') >= 0) {
 			throw new IllegalArgumentException("The name of the bus's schema is blank. Set pgbus.schema.name.");
 		}
