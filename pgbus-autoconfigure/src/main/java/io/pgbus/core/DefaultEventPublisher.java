@@ -28,6 +28,9 @@ import org.springframework.util.unit.DataSize;
  */
 public class DefaultEventPublisher implements EventPublisher {
 
+	/** The most bytes that a payload may have by default. */
+	public static final DataSize DEFAULT_MAX_PAYLOAD = DataSize.ofMegabytes(16);
+
 	private final BusDatabase database;
 
 	private final EventStore events;

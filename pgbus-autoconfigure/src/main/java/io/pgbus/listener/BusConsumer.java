@@ -30,6 +30,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class BusConsumer implements WakeUps {
 
+	/** The silence after which an instance is taken for dead by default. */
+	public static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(30);
+
 	private static final Logger logger = LoggerFactory.getLogger(BusConsumer.class);
 
 	/** So many heartbeats fit in the timeout: one or two may be late. */

@@ -149,9 +149,17 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 	}
 
 	private Delivery delivery(HandlerInvoker handler) {
-		return (this.delivery == DeliveryMode.EXACTLY_ONCE) ? new ExactlyOnceDelivery(handler, this.runtime.ledger(),
-				this.runtime.failures(), this.runtime.transactionManager())
-				: new AtLeastOnceDelivery(handler, this.runtime.failures());
+		if (this.delivery == DeliveryMode.AT_LEAST_ONCE) {
+			return new AtLeastOnceDelivery(handler, this.runtime.failures());
+		}
+		if (this.runtime.transactionManager() == null) {
+			throw new IllegalArgumentException("The listener \"" + id()
+					+ "\" cannot be EXACTLY_ONCE: the application has no "
+					+ "transaction manager for the bus's DataSource, so what the handler does and that it is done are no one "
+					+ "transaction. Use AT_LEAST_ONCE, or let the bus live in the application's DataSource.");
+		}
+		return new ExactlyOnceDelivery(handler, this.runtime.ledger(), this.runtime.failures(),
+				this.runtime.transactionManager());
 	}
 
 	private FailurePolicy policy() {

@@ -20,8 +20,8 @@ import org.springframework.transaction.PlatformTransactionManager;
  * @param groups makes groups
  * @param converter reads events
  * @param consumer this application instance
- * @param transactionManager the transaction manager of the bus's DataSource, for
- * exactly-once delivery
+ * @param transactionManager the application's transaction manager of the bus's
+ * DataSource, or {@code null} if there is none, and so no exactly-once delivery
  * @param errorHandler is asked about failures of listeners that name no error handler, or
  * {@code null}
  * @param deadLetterListeners see every death
@@ -30,7 +30,7 @@ import org.springframework.transaction.PlatformTransactionManager;
  * @since 0.1.0
  */
 public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
-		PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
+		@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
 		List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults) {
 
 	FailureStore failures() {

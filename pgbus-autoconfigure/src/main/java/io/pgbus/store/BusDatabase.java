@@ -5,10 +5,12 @@ import java.util.function.Supplier;
 
 import javax.sql.DataSource;
 
+import org.springframework.beans.BeanWrapper;
+import org.springframework.beans.BeanWrapperImpl;
 import org.springframework.jdbc.core.simple.JdbcClient;
-import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.support.TransactionOperations;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
@@ -22,11 +24,15 @@ import org.springframework.transaction.support.TransactionTemplate;
  */
 public final class BusDatabase {
 
+	/** The name of the bus's schema by default. */
+	public static final String DEFAULT_SCHEMA = "pgbus";
+
 	private final DataSource dataSource;
 
 	/**
 	 * The same pool under another identity, so that nothing the caller has bound is met.
 	 */
+	/** For statements that the caller's transaction has nothing to do with. */
 	private final DataSource apart;
 
 	private final String schema;
@@ -49,7 +55,7 @@ public final class BusDatabase {
 	 */
 	public BusDatabase(DataSource dataSource, String schema) {
 		this.dataSource = targetOf(dataSource);
-		this.apart = new DelegatingDataSource(this.dataSource);
+		this.apart = new AutoCommitDataSource(this.dataSource);
 		this.schema = schema;
 		this.quotedSchema = quote(schema);
 		this.joining = JdbcClient.create(this.dataSource);
@@ -93,6 +99,27 @@ public final class BusDatabase {
 	 */
 	public <T> T alone(Supplier<T> work) {
 		return Objects.requireNonNull(this.aloneTransaction.execute((status) -> work.get()));
+	}
+
+	/**
+	 * Tells whether a transaction manager's transactions are on this DataSource.
+	 * @param transactionManager the transaction manager, of JDBC, JPA or Hibernate
+	 * @return whether they are
+	 */
+	public boolean isManagedBy(PlatformTransactionManager transactionManager) {
+		BeanWrapper properties = new BeanWrapperImpl(transactionManager);
+		return properties.isReadableProperty("dataSource")
+				&& properties.getPropertyValue("dataSource") instanceof DataSource managed
+				&& targetOf(managed) == this.dataSource;
+	}
+
+	/**
+	 * Returns a transaction manager for this DataSource, for an application that has
+	 * none.
+	 * @return the transaction manager
+	 */
+	public PlatformTransactionManager newTransactionManager() {
+		return new JdbcTransactionManager(this.dataSource);
 	}
 
 	/**

@@ -90,19 +90,12 @@ final class RoundTrip {
 
 	private <T> T runOwn(@Nullable Object[] values, ResultSetExtractor<T> reader) throws SQLException {
 		try (Connection connection = this.dataSource.getConnection()) {
-			boolean autoCommit = connection.getAutoCommit();
-			connection.setAutoCommit(true);
 			try {
 				return execute(connection, values, reader);
 			}
 			catch (SQLException | RuntimeException ex) {
 				rollback(connection, ex);
 				throw ex;
-			}
-			finally {
-				if (!autoCommit) {
-					connection.setAutoCommit(false);
-				}
 			}
 		}
 	}

@@ -18,6 +18,9 @@ import org.springframework.jdbc.core.simple.JdbcClient;
  */
 public final class StreamStore {
 
+	/** The number of partitions of a stream by default. */
+	public static final int DEFAULT_PARTITIONS = 8;
+
 	private static final String MISSING = """
 			select distinct wanted.name from unnest(:names::text[]) as wanted(name)
 			where not exists (select from {bus}.stream s where s.name = wanted.name)
@@ -35,18 +38,14 @@ public final class StreamStore {
 
 	private final Map<String, Integer> declared;
 
-	private final int defaultPartitions;
-
 	/**
 	 * Creates the store.
 	 * @param database the database
 	 * @param declared the partition counts that the application declares by stream
-	 * @param defaultPartitions the partition count of any other stream
 	 */
-	public StreamStore(BusDatabase database, Map<String, Integer> declared, int defaultPartitions) {
+	public StreamStore(BusDatabase database, Map<String, Integer> declared) {
 		this.database = database;
 		this.declared = Map.copyOf(declared);
-		this.defaultPartitions = defaultPartitions;
 	}
 
 	/**
@@ -97,7 +96,7 @@ public final class StreamStore {
 			.sorted()
 			.forEach((name) -> statement.apply(CREATE)
 				.param("name", name)
-				.param("partitions", this.declared.getOrDefault(name, this.defaultPartitions))
+				.param("partitions", this.declared.getOrDefault(name, DEFAULT_PARTITIONS))
 				.update());
 	}
 

@@ -105,7 +105,7 @@ final class TestBus implements AutoCloseable {
 
 		Instance(Duration consumerTimeout) {
 			BusDatabase database = new BusDatabase(TestBus.this.dataSource, "pgbus");
-			StreamStore streams = new StreamStore(database, Map.of(), 4);
+			StreamStore streams = new StreamStore(database, Map.of());
 			EventConverter converter = new EventConverter(JsonMapper.builder().build());
 			this.consumer = new BusConsumer(new ConsumerStore(database), "test", consumerTimeout,
 					defaults().pollInterval(), (id) -> {

@@ -88,7 +88,7 @@ class EventLogTortureIntegrationTests {
 
 	@Test
 	void everyCommittedEventIsDeliveredOnceAndInKeyOrderWhateverTransactionsDo() throws Exception {
-		StreamStore streams = new StreamStore(this.database, Map.of("torture", 4), 8);
+		StreamStore streams = new StreamStore(this.database, Map.of("torture", 4));
 		streams.createDeclared();
 		GroupStore groups = new GroupStore(this.database, streams);
 		List<Group> all = List.of(new Group(groups.create("one", List.of("torture"), StartPosition.earliest())),

@@ -1,0 +1,107 @@
+package io.pgbus.autoconfigure;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+
+import javax.sql.DataSource;
+
+import io.pgbus.DeadLetterListener;
+import io.pgbus.DeliveryMode;
+import io.pgbus.EventErrorHandler;
+import io.pgbus.RetryPolicy;
+import io.pgbus.core.EventConverter;
+import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.DefaultPgListenerContainerRegistry;
+import io.pgbus.listener.ListenerDefaults;
+import io.pgbus.listener.ListenerRuntime;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.ConsumerStore;
+import io.pgbus.store.GroupStore;
+import io.pgbus.store.NotificationListener;
+import io.pgbus.store.StreamStore;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.system.ApplicationPid;
+import org.springframework.boot.thread.Threading;
+import org.springframework.context.annotation.Bean;
+import org.springframework.core.env.Environment;
+import org.springframework.transaction.PlatformTransactionManager;
+
+/**
+ * Auto-configuration of listeners.
+ *
+ * @since 0.1.0
+ */
+@AutoConfiguration(after = PgBusAutoConfiguration.class,
+		afterName = { "org.springframework.boot.jdbc.autoconfigure.DataSourceTransactionManagerAutoConfiguration",
+				"org.springframework.boot.hibernate.autoconfigure.HibernateJpaAutoConfiguration",
+				"org.springframework.boot.transaction.autoconfigure.TransactionAutoConfiguration" })
+@ConditionalOnBean(BusDatabase.class)
+public final class PgBusListenerAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean
+	BusConsumer pgBusConsumer(BusDatabase database, PgBusProperties properties, Environment environment,
+			ObjectProvider<NotificationListener> notifications) {
+		String name = properties.getConsumer().getName();
+		return new BusConsumer(new ConsumerStore(database), (name != null) ? name : nameOf(environment),
+				properties.getConsumer().getTimeout(), properties.getListener().getPollInterval(),
+				(id) -> notifications.ifAvailable((listener) -> listener.start(id)));
+	}
+
+	private static String nameOf(Environment environment) {
+		String host;
+		try {
+			host = InetAddress.getLocalHost().getHostName();
+		}
+		catch (UnknownHostException ex) {
+			host = "unknown-host";
+		}
+		return environment.getProperty("spring.application.name", "application") + "@" + host + ":"
+				+ new ApplicationPid();
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	GroupStore pgBusGroupStore(BusDatabase database, StreamStore streams) {
+		return new GroupStore(database, streams);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	ListenerDefaults pgBusListenerDefaults(PgBusProperties properties, BusTransactions transactions) {
+		PgBusProperties.Retry retry = properties.getListener().getRetry();
+		return properties.getListener()
+			.toDefaults(transactions.deliveryByDefault(),
+					new RetryPolicy(retry.getAttempts(), retry.getBackOff(), retry.getMultiplier(),
+							retry.getMaxBackOff(), retry.getJitter(), RetryPolicy.DEFAULT.notRetried(),
+							properties.getListener().getDeadLetter().getOnDead()));
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	BusTransactions pgBusTransactions(BusDatabase database,
+			ObjectProvider<PlatformTransactionManager> transactionManagers) {
+		return BusTransactions.of(database, transactionManagers.orderedStream().toList());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	PgListenerContainerRegistry pgListenerContainerRegistry(BusDatabase database, GroupStore groups,
+			EventConverter converter, BusConsumer consumer, BusTransactions transactions, ListenerDefaults defaults,
+			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
+			Environment environment) {
+		return new DefaultPgListenerContainerRegistry(new ListenerRuntime(database, groups, converter, consumer,
+				transactions.transactionManager(), errorHandler.getIfUnique(),
+				deadLetterListeners.orderedStream().toList(), Threading.VIRTUAL.isActive(environment), defaults));
+	}
+
+}
