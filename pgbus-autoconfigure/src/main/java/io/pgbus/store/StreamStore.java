@@ -88,7 +88,7 @@ public final class StreamStore {
 		Set<String> distinct = new LinkedHashSet<>(names);
 		List<String> missing = statement.apply(MISSING)
 			.param("names", distinct.toArray(new String[0]))
-			.query(String.class)
+			.query((row, index) -> row.getString("name"))
 			.list();
 		// in one order everywhere, so that two transactions that make the same do not
 		// deadlock
