@@ -25,6 +25,8 @@ final class EndpointFactory {
 
 	private static final String DEFAULT_GROUP = "pgbus.listener.group";
 
+	private static final String DEFAULT_AUTO_STARTUP = "pgbus.listener.auto-startup";
+
 	private final ConfigurableBeanFactory beanFactory;
 
 	private final ListenerDefaults defaults;
@@ -88,7 +90,8 @@ final class EndpointFactory {
 				.delivery(attributes.choice("delivery", annotation.delivery(), DeliveryMode.class))
 				.batch(batch)
 				.asynchronous(asynchronous)
-				.autoStartup(attributes.flag("autoStartup", annotation.autoStartup(), true))
+				.autoStartup(attributes.flag("autoStartup", annotation.autoStartup(),
+						attributes.flag(DEFAULT_AUTO_STARTUP, "${" + DEFAULT_AUTO_STARTUP + ":}", true)))
 				.retry(retry(annotation, attributes))
 				.errorHandler(attributes.read("errorHandler", annotation.errorHandler(), EventErrorHandler.class,
 						(name) -> this.beanFactory.getBean(name, EventErrorHandler.class),

@@ -126,7 +126,8 @@ public @interface PgEventListener {
 
 	/**
 	 * Whether the listener starts with the application.
-	 * @return {@code true}, which is the default, or {@code false}
+	 * @return {@code true} or {@code false}; the property
+	 * {@code pgbus.listener.auto-startup} if it is left empty
 	 */
 	String autoStartup() default "";
 

@@ -89,6 +89,14 @@ class PgEventListenerAttributesTests {
 	}
 
 	@Test
+	void takesTheAutoStartupFromThePropertyWhereTheAnnotationHasNone() {
+		Map<String, Object> properties = ListenerContext.properties("pgbus.listener.auto-startup", "false");
+		try (ListenerContext context = ListenerContext.of(properties, Plain.class)) {
+			assertThat(context.registry().endpoint("billing").autoStartup()).isFalse();
+		}
+	}
+
+	@Test
 	void refusesAListenerWithoutGroup() {
 		assertRefused(WithoutGroup.class, "WithoutGroup.on(String) has no consumer group",
 				"Set the attribute \"group\", or the property pgbus.listener.group.");
