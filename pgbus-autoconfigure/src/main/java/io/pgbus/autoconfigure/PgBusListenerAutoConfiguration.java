@@ -2,16 +2,13 @@ package io.pgbus.autoconfigure;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.util.Collection;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Set;
 
-import javax.sql.DataSource;
-
 import io.pgbus.DeadLetterListener;
-import io.pgbus.DeliveryMode;
 import io.pgbus.EventErrorHandler;
 import io.pgbus.RetryPolicy;
+import io.pgbus.annotation.PgEventListenerAnnotationBeanPostProcessor;
 import io.pgbus.core.EventConverter;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.DefaultPgListenerContainerRegistry;
@@ -23,9 +20,10 @@ import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.GroupStore;
 import io.pgbus.store.NotificationListener;
 import io.pgbus.store.StreamStore;
-import org.jspecify.annotations.Nullable;
+import jakarta.validation.ConstraintViolationException;
 
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.LazyInitializationExcludeFilter;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -34,6 +32,8 @@ import org.springframework.boot.thread.Threading;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.util.ClassUtils;
+import org.springframework.validation.method.MethodValidationException;
 
 /**
  * Auto-configuration of listeners.
@@ -82,8 +82,20 @@ public final class PgBusListenerAutoConfiguration {
 		return properties.getListener()
 			.toDefaults(transactions.deliveryByDefault(),
 					new RetryPolicy(retry.getAttempts(), retry.getBackOff(), retry.getMultiplier(),
-							retry.getMaxBackOff(), retry.getJitter(), RetryPolicy.DEFAULT.notRetried(),
+							retry.getMaxBackOff(), retry.getJitter(), notRetried(),
 							properties.getListener().getDeadLetter().getOnDead()));
+	}
+
+	/**
+	 * Beside what cannot be read: what does not hold for its constraints now or later.
+	 */
+	private static Set<Class<? extends Throwable>> notRetried() {
+		Set<Class<? extends Throwable>> exceptions = new HashSet<>(RetryPolicy.DEFAULT.notRetried());
+		exceptions.add(MethodValidationException.class);
+		if (ClassUtils.isPresent("jakarta.validation.ConstraintViolationException", null)) {
+			exceptions.add(ConstraintViolationException.class);
+		}
+		return exceptions;
 	}
 
 	@Bean
@@ -91,6 +103,19 @@ public final class PgBusListenerAutoConfiguration {
 	BusTransactions pgBusTransactions(BusDatabase database,
 			ObjectProvider<PlatformTransactionManager> transactionManagers) {
 		return BusTransactions.of(database, transactionManagers.orderedStream().toList());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	static PgEventListenerAnnotationBeanPostProcessor pgEventListenerAnnotationBeanPostProcessor() {
+		return new PgEventListenerAnnotationBeanPostProcessor();
+	}
+
+	/** A listener that is made when it is first asked for would listen to nothing. */
+	@Bean
+	static LazyInitializationExcludeFilter pgEventListenerLazyInitializationExcludeFilter() {
+		return (name, definition, type) -> PgEventListenerAnnotationBeanPostProcessor.hasListeners(type)
+				|| PgListenerContainerRegistry.class.isAssignableFrom(type);
 	}
 
 	@Bean
