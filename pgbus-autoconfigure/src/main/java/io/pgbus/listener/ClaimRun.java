@@ -68,8 +68,8 @@ final class ClaimRun {
 	 * @return whether all of it is dealt with; {@code false} if the container stops
 	 */
 	boolean deliver() {
-		Deque<StoredEvent> rest = new ArrayDeque<>(this.claim.events());
 		Map<Long, Throwable> known = new HashMap<>();
+		Deque<StoredEvent> rest = new ArrayDeque<>(wanted(known));
 		int size = this.work.groupSize();
 		while (!rest.isEmpty()) {
 			if (!this.work.goesOn()) {
@@ -108,6 +108,36 @@ final class ClaimRun {
 		}
 		this.progress.finished(this.claim);
 		return true;
+	}
+
+	/**
+	 * Asks the filter where the read has not done so. An event it fails on is treated as
+	 * one that the handler fails on.
+	 */
+	private List<StoredEvent> wanted(Map<Long, Throwable> known) {
+		ContainerWork.Filter filter = this.work.filter();
+		if (this.claim.isFiltered() || filter == null) {
+			return this.claim.events();
+		}
+		List<StoredEvent> wanted = new ArrayList<>();
+		for (StoredEvent event : this.claim.events()) {
+			HandlerFailure failure = this.work.attempt(event.id(), () -> {
+				try {
+					if (filter.matches(this.claim, event)) {
+						wanted.add(event);
+					}
+				}
+				catch (RuntimeException ex) {
+					throw new HandlerFailure(ex, 1);
+				}
+			});
+			if (failure != null) {
+				known.put(event.id(), new UnreadableEventException(
+						"The filter of the listener fails on event " + event.id(), failure.reason()));
+				wanted.add(event);
+			}
+		}
+		return wanted;
 	}
 
 	private void hold(Deque<StoredEvent> rest) {

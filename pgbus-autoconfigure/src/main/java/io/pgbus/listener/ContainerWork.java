@@ -5,9 +5,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
+import io.pgbus.store.Claim;
 import io.pgbus.store.CursorStore;
 import io.pgbus.store.DatabaseTrouble;
 import io.pgbus.store.FailureStore;
+import io.pgbus.store.StoredEvent;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.dao.DataAccessResourceFailureException;
@@ -25,6 +27,10 @@ final class ContainerWork {
 
 	private final CursorStore cursors;
 
+	private final CursorStore unfilteredCursors;
+
+	private final @Nullable Filter filter;
+
 	private final FailureStore failures;
 
 	private final HandlerInvoker handler;
@@ -41,11 +47,16 @@ final class ContainerWork {
 
 	private final BooleanSupplier goesOn;
 
+	private final CursorBackOff backOff;
+
 	private final Map<Long, Integer> outages = new ConcurrentHashMap<>();
 
-	ContainerWork(CursorStore cursors, FailureStore failures, HandlerInvoker handler, Delivery delivery,
-			FailurePolicy policy, @Nullable Set<String> types, int batchSize, int groupSize, BooleanSupplier goesOn) {
+	ContainerWork(CursorStore cursors, CursorStore unfilteredCursors, @Nullable Filter filter, FailureStore failures,
+			HandlerInvoker handler, Delivery delivery, FailurePolicy policy, @Nullable Set<String> types, int batchSize,
+			int groupSize, CursorBackOff backOff, BooleanSupplier goesOn) {
 		this.cursors = cursors;
+		this.unfilteredCursors = unfilteredCursors;
+		this.filter = filter;
 		this.failures = failures;
 		this.handler = handler;
 		this.delivery = delivery;
@@ -53,11 +64,26 @@ final class ContainerWork {
 		this.types = types;
 		this.batchSize = batchSize;
 		this.groupSize = groupSize;
+		this.backOff = backOff;
 		this.goesOn = goesOn;
 	}
 
 	CursorStore cursors() {
 		return this.cursors;
+	}
+
+	/** For reads in which the filter fails. */
+	CursorStore unfilteredCursors() {
+		return this.unfilteredCursors;
+	}
+
+	/** Asks the filter about single events, {@code null} if there is none. */
+	@Nullable Filter filter() {
+		return this.filter;
+	}
+
+	CursorBackOff backOff() {
+		return this.backOff;
 	}
 
 	FailureStore failures() {
@@ -137,6 +163,15 @@ final class ContainerWork {
 				}
 			}
 		}
+	}
+
+	/**
+	 * Asks a listener's filter about an event.
+	 */
+	interface Filter {
+
+		boolean matches(Claim claim, StoredEvent event);
+
 	}
 
 }

@@ -11,6 +11,7 @@ import io.pgbus.DeliveryMode;
 import io.pgbus.EventErrorHandler;
 import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
+import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CursorStore;
 import io.pgbus.store.EventFilter;
 import io.pgbus.store.GroupStore.GroupIds;
@@ -41,6 +42,8 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 
 	private final WorkSignal signal;
 
+	private final CursorBackOff cursorBackOff;
+
 	private final Object monitor = new Object();
 
 	private final AtomicInteger runningWorkers = new AtomicInteger();
@@ -64,6 +67,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		this.delivery = deliveryOf(endpoint, runtime.defaults());
 		this.concurrency = (endpoint.concurrency() != null) ? endpoint.concurrency() : runtime.defaults().concurrency();
 		this.signal = new WorkSignal(this.concurrency);
+		this.cursorBackOff = new CursorBackOff(endpoint.id());
 	}
 
 	private static DeliveryMode deliveryOf(PgListenerEndpoint endpoint, ListenerDefaults defaults) {
@@ -96,7 +100,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		if (this.paused) {
 			return State.PAUSED;
 		}
-		return (this.backOff != null) ? State.BACKING_OFF : State.RUNNING;
+		return (this.backOff != null || this.cursorBackOff.isActive()) ? State.BACKING_OFF : State.RUNNING;
 	}
 
 	@Override
@@ -137,15 +141,24 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		StartPosition start = (this.endpoint.start() != null) ? this.endpoint.start() : defaults.start();
 		GroupIds ids = this.runtime.groups().create(this.endpoint.group(), this.endpoint.streams(), start);
 		this.groupId = ids.groupId();
-		CursorStore cursors = new CursorStore(this.runtime.database(), new Subscription(ids.groupId(), ids.streamIds(),
-				this.endpoint.types(), this.endpoint.filter(), defaults.batchSize(), defaults.batchBytes().toBytes()));
+		BusDatabase database = this.runtime.database();
+		Subscription subscription = new Subscription(ids.groupId(), ids.streamIds(), this.endpoint.types(),
+				this.endpoint.filter(), defaults.batchSize(), defaults.batchBytes().toBytes());
 		this.runtime.consumer().start();
 		this.runtime.consumer()
 			.join(id(), new BusConsumer.Member(ids.groupId(), Set.copyOf(new HashSet<>(ids.streamIds())),
 					this.endpoint.types(), this.signal));
 		HandlerInvoker handler = new HandlerInvoker(this.endpoint, this.runtime.converter());
-		return new ContainerWork(cursors, this.runtime.failures(), handler, delivery(handler), policy(),
-				this.endpoint.types(), defaults.batchSize(), groupSize(), this::takesWork);
+		return new ContainerWork(new CursorStore(database, subscription),
+				CursorStore.unfiltered(database, subscription), filter(), this.runtime.failures(), handler,
+				delivery(handler), policy(), this.endpoint.types(), defaults.batchSize(), groupSize(),
+				this.cursorBackOff, this::takesWork);
+	}
+
+	private ContainerWork.@Nullable Filter filter() {
+		String filter = this.endpoint.filter();
+		return (filter != null)
+				? (claim, event) -> EventFilter.matches(this.runtime.database(), filter, claim, event.id()) : null;
 	}
 
 	private Delivery delivery(HandlerInvoker handler) {

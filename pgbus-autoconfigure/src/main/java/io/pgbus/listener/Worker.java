@@ -1,6 +1,9 @@
 package io.pgbus.listener;
 
+import java.util.List;
+
 import io.pgbus.store.Claim;
+import io.pgbus.store.DatabaseTrouble;
 import io.pgbus.store.Holder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -40,7 +43,6 @@ final class Worker implements Runnable {
 	public void run() {
 		while (this.container.awaitWork()) {
 			try {
-				releaseStrays();
 				takeWork();
 				this.container.recovered();
 			}
@@ -66,13 +68,30 @@ final class Worker implements Runnable {
 
 	private void takeWork() {
 		while (this.work.goesOn()) {
-			Claim claim = this.work.cursors().claim(holder());
+			releaseStrays();
+			Claim claim = claim(holder());
 			if (claim == null) {
 				return;
 			}
 			this.container.signal().found();
-			this.container.recovered();
 			workOn(claim);
+		}
+	}
+
+	/**
+	 * Claims a cursor. If the filter fails on one of the events, the read fails as a
+	 * whole; then events are read without it, and it is asked for each by itself.
+	 */
+	private @Nullable Claim claim(Holder holder) {
+		List<Integer> avoided = this.work.backOff().pausing();
+		try {
+			return this.work.cursors().claim(holder, avoided);
+		}
+		catch (RuntimeException ex) {
+			if (this.work.filter() == null || DatabaseTrouble.of(ex) != DatabaseTrouble.NONE) {
+				throw ex;
+			}
+			return this.work.unfilteredCursors().claim(holder, avoided);
 		}
 	}
 
@@ -83,7 +102,9 @@ final class Worker implements Runnable {
 		while (claim != null) {
 			ClaimRun run = new ClaimRun(this.work, holder, claim);
 			try {
-				claim = runOnce(claim, run, holder, start);
+				Claim next = runOnce(claim, run, holder, start);
+				this.work.backOff().succeeded(claim);
+				claim = next;
 			}
 			catch (LostCursorException ex) {
 				logger.info("Listener {} lost partition {} of stream {}: {}", this.container.id(), claim.partition(),
@@ -95,7 +116,11 @@ final class Worker implements Runnable {
 			}
 			catch (RuntimeException | Error ex) {
 				letGo(claim, run.progress(), ex);
-				throw ex;
+				if (DatabaseTrouble.of(ex) == DatabaseTrouble.OUTAGE) {
+					throw ex;
+				}
+				this.work.backOff().failed(claim, ex);
+				return;
 			}
 		}
 	}
@@ -106,7 +131,8 @@ final class Worker implements Runnable {
 		}
 		boolean finished = run.deliver();
 		Progress progress = run.progress();
-		if (finished && claim.hasMore() && this.work.goesOn() && System.nanoTime() - start < MAX_HOLD_NANOS) {
+		if (finished && claim.isFiltered() && claim.hasMore() && this.work.goesOn()
+				&& System.nanoTime() - start < MAX_HOLD_NANOS) {
 			Claim next = this.work.cursors().advance(claim, holder, progress.position(), progress.handled());
 			if (next == null) {
 				throw new LostCursorException("It was taken over");
@@ -125,9 +151,12 @@ final class Worker implements Runnable {
 
 	private void letGo(Claim claim, Progress progress, Throwable cause) {
 		try {
-			this.work.cursors().release(claim, progress.position(), progress.handled(), null);
+			boolean released = this.work.cursors().release(claim, progress.position(), progress.handled(), null);
+			// if not, the state that was about to be saved may have been
+			this.mayHaveStrays = !released;
 		}
 		catch (RuntimeException ex) {
+			this.mayHaveStrays = true;
 			cause.addSuppressed(ex);
 		}
 	}

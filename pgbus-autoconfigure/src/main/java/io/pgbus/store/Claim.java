@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
  * @param position the id up to which the window is done
  * @param readingTo the position once these events are done
  * @param ceiling the position at which the window is done
+ * @param isFiltered whether the listener's filter, if it has one, was asked about the
+ * events
  * @param retriesDue whether failed events of this cursor wait to be tried again
  * @param awaitsType the type of the event after these, if it is for another member of the
  * group, or {@code null}
@@ -24,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public record Claim(int cursorId, long version, String stream, int streamId, int partition, long position,
-		long readingTo, long ceiling, boolean retriesDue, @Nullable String awaitsType, List<StoredEvent> events,
-		List<Long> done) {
+		long readingTo, long ceiling, boolean isFiltered, boolean retriesDue, @Nullable String awaitsType,
+		List<StoredEvent> events, List<Long> done) {
 
 	/**
 	 * Tells whether there is more to read once these events are done.

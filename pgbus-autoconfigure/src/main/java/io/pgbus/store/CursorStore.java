@@ -97,7 +97,7 @@ public final class CursorStore {
 				select c.id, s.version
 				from {bus}.cursor c
 				%s
-				where c.group_id = :groupId and c.stream_id = any(:streamIds)
+				where c.group_id = :groupId and c.stream_id = any(:streamIds) and c.id <> all(:avoided)
 				and not (select g.paused from {bus}.consumer_group g where g.id = c.group_id)
 				and (
 					s.awaits_type is null or :types::text[] is null or s.awaits_type = any(:types::text[])
@@ -288,6 +288,8 @@ public final class CursorStore {
 
 	private final Map<String, Object> subscription = new HashMap<>();
 
+	private final boolean isFiltered;
+
 	private final RoundTrip claim;
 
 	private final RoundTrip advance;
@@ -301,7 +303,12 @@ public final class CursorStore {
 	 * @throws IllegalArgumentException if the filter is no expression by itself
 	 */
 	public CursorStore(BusDatabase database, Subscription subscription) {
+		this(database, subscription, true);
+	}
+
+	private CursorStore(BusDatabase database, Subscription subscription, boolean isFiltered) {
 		this.database = database;
+		this.isFiltered = isFiltered;
 		this.subscription.put("groupId", subscription.groupId());
 		this.subscription.put("streamIds", subscription.streamIds().toArray(new Integer[0]));
 		this.subscription.put("types",
@@ -320,17 +327,30 @@ public final class CursorStore {
 	}
 
 	/**
+	 * Returns a store that reads events without asking the filter, for when the filter
+	 * fails.
+	 * @param database the database
+	 * @param subscription what the listener takes
+	 * @return the store
+	 */
+	public static CursorStore unfiltered(BusDatabase database, Subscription subscription) {
+		return new CursorStore(database, subscription.withoutFilter(), false);
+	}
+
+	/**
 	 * Takes the free cursor that has waited longest with work, and reads, in one round
 	 * trip and a transaction of its own.
 	 * @param holder who will hold it
+	 * @param avoided cursors not to take
 	 * @return the claim, or {@code null} if no free cursor has work
 	 */
-	public @Nullable Claim claim(Holder holder) {
+	public @Nullable Claim claim(Holder holder, Collection<Integer> avoided) {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
 		parameters.put("checkDone", true);
-		return this.claim.run(parameters, CursorStore::readClaim).orElse(null);
+		parameters.put("avoided", avoided.toArray(new Integer[0]));
+		return this.claim.run(parameters, this::readClaim).orElse(null);
 	}
 
 	/**
@@ -352,7 +372,7 @@ public final class CursorStore {
 		parameters.put("version", claim.version());
 		parameters.put("position", position);
 		parameters.put("handled", handled.toArray(new Long[0]));
-		return this.advance.run(parameters, CursorStore::readClaim).orElse(null);
+		return this.advance.run(parameters, this::readClaim).orElse(null);
 	}
 
 	/**
@@ -384,7 +404,7 @@ public final class CursorStore {
 		this.releaseStrays.run(Map.of("consumerId", holder.consumerId(), "worker", holder.worker()), ResultSet::next);
 	}
 
-	private static Optional<Claim> readClaim(ResultSet row) throws SQLException {
+	private Optional<Claim> readClaim(ResultSet row) throws SQLException {
 		if (!row.next()) {
 			return Optional.empty();
 		}
@@ -410,7 +430,7 @@ public final class CursorStore {
 		}
 		while (row.next());
 		return Optional.of(new Claim(cursorId, version, stream, streamId, partition, position, readingTo, ceiling,
-				retriesDue, awaitsType, events, done));
+				this.isFiltered, retriesDue, awaitsType, events, done));
 	}
 
 	static StoredEvent readEvent(ResultSet row) throws SQLException {

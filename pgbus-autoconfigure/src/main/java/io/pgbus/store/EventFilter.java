@@ -34,6 +34,13 @@ public final class EventFilter {
 				) event
 			), false)""";
 
+	private static final String MATCHES = """
+			select %s
+			from {bus}.event e
+			cross join lateral (select e.stream_id, :stream::text as stream) n
+			where e.stream_id = :streamId and e.partition = :partition and e.id = :eventId
+			""";
+
 	private EventFilter() {
 	}
 
@@ -53,6 +60,25 @@ public final class EventFilter {
 					+ ". A filter is a condition on id, stream, partition, type, key, payload, headers and published_at.",
 					ex);
 		}
+	}
+
+	/**
+	 * Asks a filter about one event.
+	 * @param database the database
+	 * @param filter the filter
+	 * @param claim where the event is from
+	 * @param eventId the event
+	 * @return whether it matches
+	 * @throws DataAccessException if the filter fails on the event
+	 */
+	public static boolean matches(BusDatabase database, String filter, Claim claim, long eventId) {
+		return database.own(MATCHES.formatted(condition(filter)))
+			.param("stream", claim.stream())
+			.param("streamId", claim.streamId())
+			.param("partition", claim.partition())
+			.param("eventId", eventId)
+			.query(Boolean.class)
+			.single();
 	}
 
 	/**

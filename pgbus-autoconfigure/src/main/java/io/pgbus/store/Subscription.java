@@ -20,4 +20,8 @@ import org.jspecify.annotations.Nullable;
 public record Subscription(int groupId, List<Integer> streamIds, @Nullable Set<String> types, @Nullable String filter,
 		int batchSize, long batchBytes) {
 
+	Subscription withoutFilter() {
+		return new Subscription(this.groupId, this.streamIds, this.types, null, this.batchSize, this.batchBytes);
+	}
+
 }

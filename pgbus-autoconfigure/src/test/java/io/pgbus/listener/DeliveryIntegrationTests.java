@@ -223,6 +223,21 @@ class DeliveryIntegrationTests {
 		await().untilAsserted(() -> assertThat(this.handled).containsExactly("{total=7}"));
 	}
 
+	@Test
+	void anEventOnWhichTheFilterFailsIsDeadAndBlocksNothing() {
+		this.instance.registry.register(PgListenerEndpoint.id("l")
+			.streams("s")
+			.filter("(payload->>'total')::int > 5")
+			.onEvent(Object.class, (event) -> this.handled.add(event.payload().toString())));
+		this.instance.publisher.publish("s", "k", Map.of("total", 7));
+		this.instance.publisher.publish("s", "k", Map.of("total", "many"));
+		this.instance.publisher.publish("s", "k", Map.of("total", 3));
+		this.instance.publisher.publish("s", "k", Map.of("total", 8));
+		await().untilAsserted(() -> assertThat(this.handled).containsExactly("{total=7}", "{total=8}"));
+		await().untilAsserted(() -> assertThat(this.bus.dead).singleElement()
+			.satisfies((event) -> assertThat(event.payload()).contains("many")));
+	}
+
 	private void listen(String group, StartPosition start) {
 		this.instance.registry.register(PgListenerEndpoint.id(group)
 			.streams("s")

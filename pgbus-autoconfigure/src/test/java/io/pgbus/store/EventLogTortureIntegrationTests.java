@@ -210,7 +210,7 @@ class EventLogTortureIntegrationTests {
 			CursorStore cursors = new CursorStore(this.database, new Subscription(group.ids.groupId(),
 					group.ids.streamIds(), null, null, 1 + random.nextInt(30), 1_000_000));
 			for (int i = 0; i < 20 && this.reading.get(); i++) {
-				Claim claim = cursors.claim(holder);
+				Claim claim = cursors.claim(holder, List.of());
 				while (claim != null) {
 					claim = handle(cursors, group, claim, holder, random);
 				}

@@ -1,0 +1,89 @@
+package io.pgbus.listener;
+
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+
+import io.pgbus.store.Claim;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.springframework.util.backoff.BackOffExecution;
+import org.springframework.util.backoff.ExponentialBackOff;
+
+/**
+ * Cursors on which something around the handler has failed, such as the record of a
+ * failure. Each is left alone for a while that grows, so that it is neither given up nor
+ * tried without end, and the others go on.
+ */
+final class CursorBackOff {
+
+	private static final Logger logger = LoggerFactory.getLogger(CursorBackOff.class);
+
+	private static final long FIRST_MILLIS = 200;
+
+	private static final long MAX_MILLIS = 30_000;
+
+	private final String listener;
+
+	private final Map<Integer, Pause> pauses = new ConcurrentHashMap<>();
+
+	CursorBackOff(String listener) {
+		this.listener = listener;
+	}
+
+	/** It failed again, or for the first time. */
+	void failed(Claim claim, Throwable failure) {
+		this.pauses.compute(claim.cursorId(), (id, pause) -> {
+			if (pause != null) {
+				return pause.next();
+			}
+			logger.warn(
+					"Listener {} cannot go on in partition {} of stream {} and tries again, more and more slowly: {}",
+					this.listener, claim.partition(), claim.stream(), failure.toString(), failure);
+			ExponentialBackOff times = new ExponentialBackOff(FIRST_MILLIS, 2);
+			times.setMaxInterval(MAX_MILLIS);
+			return Pause.first(times.start());
+		});
+	}
+
+	/** It went well. */
+	void succeeded(Claim claim) {
+		if (!this.pauses.isEmpty() && this.pauses.remove(claim.cursorId()) != null) {
+			logger.info("Listener {} goes on in partition {} of stream {}", this.listener, claim.partition(),
+					claim.stream());
+		}
+	}
+
+	/** The cursors to leave alone now. */
+	List<Integer> pausing() {
+		if (this.pauses.isEmpty()) {
+			return List.of();
+		}
+		long now = System.nanoTime();
+		return this.pauses.entrySet()
+			.stream()
+			.filter((entry) -> entry.getValue().endNanos() - now > 0)
+			.map(Map.Entry::getKey)
+			.toList();
+	}
+
+	/** Whether there are cursors that did not go well the last time. */
+	boolean isActive() {
+		return !this.pauses.isEmpty();
+	}
+
+	private record Pause(BackOffExecution times, long endNanos) {
+
+		static Pause first(BackOffExecution times) {
+			return new Pause(times, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(times.nextBackOff()));
+		}
+
+		Pause next() {
+			return first(this.times);
+		}
+
+	}
+
+}
