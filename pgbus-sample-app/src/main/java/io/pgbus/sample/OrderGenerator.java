@@ -20,7 +20,8 @@ class OrderGenerator {
 
 	private static final List<String> CUSTOMERS = List.of("ada", "barbara", "edsger", "grace");
 
-	private static final List<String> ITEMS = List.of("chair", "desk", "lamp", "shelf", "vase", "broken-lamp");
+	private static final List<String> ITEMS = List.of("bed", "bench", "chair", "desk", "lamp", "mirror", "shelf",
+			"sofa", "table", "vase", "broken-lamp");
 
 	private final OrderService orders;
 
