@@ -50,17 +50,17 @@ final class HandlerInvoker {
 		}
 	}
 
-	/** Returns an event with its payload as JSON text. */
+	/** Returns an event with its payload as JSON text, for those who hear of failures. */
 	Event<String> asText(Claim claim, StoredEvent stored, int attempt) {
-		return this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+		return this.converter.readLeniently(stored, claim.stream(), claim.partition(), attempt);
 	}
 
 	private Event<Object> read(Claim claim, StoredEvent stored, int attempt, int index) {
-		Event<String> event = asText(claim, stored, attempt);
-		if (this.endpoint.payloadType() == null) {
-			return event.withPayload(event.payload());
-		}
 		try {
+			Event<String> event = this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+			if (this.endpoint.payloadType() == null) {
+				return event.withPayload(event.payload());
+			}
 			return event.withPayload(this.converter.readPayload(event, this.endpoint.payloadType()));
 		}
 		catch (UnreadableEventException ex) {

@@ -367,7 +367,8 @@ public final class CursorStore {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
-		parameters.put("checkDone", false);
+		// who was here before may have read more at once, and done it
+		parameters.put("checkDone", !claim.done().isEmpty());
 		parameters.put("cursorId", claim.cursorId());
 		parameters.put("version", claim.version());
 		parameters.put("position", position);
