@@ -5,6 +5,8 @@ import java.util.Optional;
 
 import io.pgbus.EventPublisher;
 
+import org.springframework.jdbc.core.RowMapper;
+import org.springframework.jdbc.core.SimplePropertyRowMapper;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.stereotype.Service;
 import org.springframework.transaction.annotation.Transactional;
@@ -32,6 +34,8 @@ class OrderService {
 			from audit_entry where key = :id::text
 			order by done_at
 			""";
+
+	private static final RowMapper<OrderStatus.Step> STEP = new SimplePropertyRowMapper<>(OrderStatus.Step.class);
 
 	private final JdbcClient jdbc;
 
@@ -64,7 +68,7 @@ class OrderService {
 	}
 
 	private List<OrderStatus.Step> steps(long id) {
-		return this.jdbc.sql(STEPS).param("id", id).query(OrderStatus.Step.class).list();
+		return this.jdbc.sql(STEPS).param("id", id).query(STEP).list();
 	}
 
 }
