@@ -18,7 +18,7 @@ insert into bus (schema_version) values (1);
 -- horizon's floor is read from it without looking at is_called. No cache, or ids of one transaction would be drawn before
 -- a horizon reads the floor and be used after it.
 create sequence event_id as bigint minvalue 0 start with 0 cache 1;
-select nextval('event_id');
+do $$ begin perform nextval('event_id'); end $$;
 
 create table stream (
 	id integer generated always as identity primary key,
