@@ -1,7 +1,10 @@
 package io.pgbus.store;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import javax.sql.DataSource;
 
@@ -12,6 +15,9 @@ import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
+import org.springframework.transaction.support.AbstractPlatformTransactionManager;
+import org.springframework.transaction.support.DefaultTransactionDefinition;
+import org.springframework.transaction.support.ResourceHolderSupport;
 import org.springframework.transaction.support.TransactionOperations;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
@@ -27,11 +33,16 @@ public final class BusDatabase {
 	/** The name of the bus's schema by default. */
 	public static final String DEFAULT_SCHEMA = "pgbus";
 
+	private static final TransactionDefinition SUPPORTS = new DefaultTransactionDefinition(
+			TransactionDefinition.PROPAGATION_SUPPORTS);
+
+	private static final Pattern BUS = Pattern.compile("'?\\{bus}");
+
+	/** PostgreSQL would cut what is longer. */
+	private static final int MAX_NAME_BYTES = 63;
+
 	private final DataSource dataSource;
 
-	/**
-	 * The same pool under another identity, so that nothing the caller has bound is met.
-	 */
 	/** For statements that the caller's transaction has nothing to do with. */
 	private final DataSource apart;
 
@@ -46,6 +57,9 @@ public final class BusDatabase {
 	private final TransactionTemplate ownTransaction;
 
 	private final TransactionTemplate aloneTransaction;
+
+	/** Only looks whether there is a transaction. */
+	private final JdbcTransactionManager probe;
 
 	/**
 	 * Creates the database.
@@ -64,6 +78,8 @@ public final class BusDatabase {
 		this.ownTransaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
 		this.aloneTransaction = new TransactionTemplate(new JdbcTransactionManager(this.dataSource));
 		this.aloneTransaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
+		this.probe = new JdbcTransactionManager(this.dataSource);
+		this.probe.setTransactionSynchronization(AbstractPlatformTransactionManager.SYNCHRONIZATION_NEVER);
 	}
 
 	/**
@@ -83,11 +99,27 @@ public final class BusDatabase {
 	}
 
 	/**
-	 * Tells whether the caller is in a Spring transaction on this DataSource.
+	 * Tells whether the caller is in a Spring transaction on this DataSource. A
+	 * connection that is merely kept for the caller, in the scope of another DataSource's
+	 * transaction or of {@code PROPAGATION_SUPPORTS}, is none.
 	 * @return whether it is
 	 */
 	public boolean inTransaction() {
-		return TransactionSynchronizationManager.hasResource(this.dataSource);
+		Object bound = TransactionSynchronizationManager.getResource(this.dataSource);
+		if (bound instanceof ResourceHolderSupport holder && holder.isSynchronizedWithTransaction()) {
+			// nothing was begun that would have to be ended
+			return this.probe.getTransaction(SUPPORTS).hasTransaction();
+		}
+		// JPA's and Hibernate's are bound in a transaction only
+		return bound != null;
+	}
+
+	/**
+	 * Tells whether the transaction that the caller is in may not write.
+	 * @return whether it is read-only
+	 */
+	public boolean inReadOnlyTransaction() {
+		return TransactionSynchronizationManager.isCurrentTransactionReadOnly() && inTransaction();
 	}
 
 	/**
@@ -123,12 +155,15 @@ public final class BusDatabase {
 	}
 
 	/**
-	 * Puts the quoted schema in the place of <code>{bus}</code>.
+	 * Puts the quoted schema in the place of <code>{bus}</code>, which may stand at the
+	 * beginning of a literal.
 	 * @param sql the SQL
 	 * @return the SQL to run
 	 */
 	String sql(String sql) {
-		return sql.replace("{bus}", this.quotedSchema);
+		return BUS.matcher(sql)
+			.replaceAll((match) -> Matcher.quoteReplacement(
+					match.group().startsWith("'") ? "'" + this.quotedSchema.replace("'", "''") : this.quotedSchema));
 	}
 
 	/**
@@ -179,8 +214,11 @@ public final class BusDatabase {
 	}
 
 	static String quote(String name) {
-		if (name.isBlank() || name.indexOf('\0') >= 0) {
-			throw new IllegalArgumentException("The name of the bus's schema is blank. Set pgbus.schema.name.");
+		if (name.isBlank() || name.indexOf('\0') >= 0
+				|| name.getBytes(StandardCharsets.UTF_8).length > MAX_NAME_BYTES) {
+			throw new IllegalArgumentException(
+					"The name of the bus's schema is \"" + name + "\", but PostgreSQL takes 1 to " + MAX_NAME_BYTES
+							+ " bytes in UTF-8, not all of them white space. Set pgbus.schema.name.");
 		}
 		return '"' + name.replace("\"", "\"\"") + '"';
 	}

@@ -1,11 +1,23 @@
 package io.pgbus.store;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.sql.Connection;
+import java.sql.DatabaseMetaData;
+import java.sql.SQLException;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 
 import io.pgbus.PgBusException;
 import org.flywaydb.core.Flyway;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import org.springframework.core.io.Resource;
+import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
+import org.springframework.jdbc.CannotGetJdbcConnectionException;
 
 /**
  * Brings the bus's schema to the version this code needs, or checks that it is there.
@@ -19,13 +31,20 @@ public final class SchemaInitializer {
 	/** The version of the schema that the statements of this package need. */
 	static final int VERSION = 1;
 
-	private static final String LOCATION = "classpath:io/pgbus/store/schema";
+	/** SQL-standard function bodies came with it. */
+	private static final int OLDEST_SERVER = 14;
+
+	private static final String LOCATION = "io/pgbus/store/schema";
+
+	private static final String HISTORY_TABLE = "pgbus_schema_history";
 
 	private static final String EXISTS = """
 			select to_regclass(quote_ident(:schema) || '.bus') is not null
 			""";
 
 	private static final String STORED_VERSION = "select schema_version from {bus}.bus";
+
+	private static final String IS_READ_ONLY = "select current_setting('transaction_read_only')::boolean";
 
 	private static final Logger logger = LoggerFactory.getLogger(SchemaInitializer.class);
 
@@ -41,27 +60,63 @@ public final class SchemaInitializer {
 
 	/**
 	 * Makes the schema if it does not exist and migrates it to the version this code
-	 * needs. A schema that was made by hand is taken over at its version.
+	 * needs. One that was made by hand is migrated from its version on. Where nothing is
+	 * to be done nothing is, so that this needs neither rights nor a direct connection.
+	 * @throws PgBusException if the database cannot hold a bus, or holds a newer one
 	 */
 	public void migrate() {
-		Flyway.configure(getClass().getClassLoader())
-			.dataSource(this.database.dataSource())
-			.locations(LOCATION)
-			.defaultSchema(this.database.schema())
-			.createSchemas(true)
-			.baselineOnMigrate(true)
-			.baselineVersion(String.valueOf(storedVersion()))
-			.placeholderReplacement(false)
-			.load()
-			.migrate();
-		check();
+		checkServer();
+		int stored = storedVersion();
+		if (stored < VERSION) {
+			Flyway.configure(getClass().getClassLoader())
+				.dataSource(this.database.dataSource())
+				.locations("classpath:" + LOCATION)
+				.defaultSchema(this.database.schema())
+				.table(HISTORY_TABLE)
+				.createSchemas(true)
+				.baselineOnMigrate(true)
+				.baselineVersion(String.valueOf(stored))
+				.placeholderReplacement(false)
+				.outputQueryResults(false)
+				.load()
+				.migrate();
+		}
+		checkVersion();
 	}
 
 	/**
 	 * Checks that the schema has the version this code needs.
-	 * @throws PgBusException if it has not, with what to run
+	 * @throws PgBusException if it has not, with what to run, or if the database cannot
+	 * hold a bus
 	 */
 	public void check() {
+		checkServer();
+		checkVersion();
+	}
+
+	private void checkServer() {
+		try (Connection connection = this.database.dataSource().getConnection()) {
+			DatabaseMetaData metadata = connection.getMetaData();
+			String product = metadata.getDatabaseProductName();
+			if (!"PostgreSQL".equals(product)) {
+				throw new PgBusException("The bus lives in PostgreSQL, but its DataSource is one of " + product
+						+ ". Mark another DataSource with @PgBusDataSource, or set pgbus.enabled=false.");
+			}
+			if (metadata.getDatabaseMajorVersion() < OLDEST_SERVER) {
+				throw new PgBusException("The bus needs PostgreSQL " + OLDEST_SERVER + " or later, but the server has "
+						+ metadata.getDatabaseProductVersion() + ".");
+			}
+		}
+		catch (SQLException ex) {
+			throw new CannotGetJdbcConnectionException("The database of the bus cannot be reached", ex);
+		}
+		if (this.database.own(IS_READ_ONLY).query(Boolean.class).single()) {
+			throw new PgBusException("The database of the bus takes no writes: it is a standby server, or "
+					+ "default_transaction_read_only is on for this role or database.");
+		}
+	}
+
+	private void checkVersion() {
 		int stored = storedVersion();
 		if (stored == VERSION) {
 			logger.debug("Schema \"{}\" has version {}", this.database.schema(), stored);
@@ -72,17 +127,43 @@ public final class SchemaInitializer {
 					"The schema \"%s\" has version %d, but this pgbus is made for version %d. Use a newer pgbus."
 						.formatted(this.database.schema(), stored, VERSION));
 		}
-		List<String> scripts = java.util.stream.IntStream.rangeClosed(stored + 1, VERSION)
-			.mapToObj((version) -> "V" + version + "__*.sql")
-			.toList();
-		throw new PgBusException(
-				("The schema \"%s\" %s, but this pgbus needs version %d. As the role that owns it, run %s from "
-						+ "%s in the pgbus-autoconfigure jar, with search_path set to %s%s; or let the application do it: "
-						+ "pgbus.schema.initialize=always.")
-					.formatted(this.database.schema(), (stored == 0) ? "has no bus" : "has version " + stored, VERSION,
-							String.join(", then ", scripts), LOCATION.substring("classpath:".length()),
-							this.database.sql("{bus}"),
-							(stored == 0) ? " (create schema %s first)".formatted(this.database.sql("{bus}")) : ""));
+		throw new PgBusException("""
+				The schema "%s" %s, but this pgbus needs version %d. As the role that shall own it run
+
+				%s
+				with the %s from %s in the pgbus-autoconfigure jar; or let the application do it by \
+				pgbus.schema.initialize=always.""".formatted(this.database.schema(),
+				(stored == 0) ? "has no bus" : "has version " + stored, VERSION, whatToRun(stored),
+				(VERSION - stored == 1) ? "script" : "scripts", LOCATION));
+	}
+
+	/** As it is written for psql. */
+	private String whatToRun(int stored) {
+		StringBuilder commands = new StringBuilder();
+		if (stored == 0) {
+			commands.append(this.database.sql("    create schema if not exists {bus};\n"));
+		}
+		commands.append(this.database.sql("    set search_path = {bus};\n"));
+		scripts().stream()
+			.filter((script) -> versionOf(script) > stored)
+			.sorted(Comparator.comparingInt(SchemaInitializer::versionOf))
+			.forEach((script) -> commands.append("    \\i ").append(script).append('\n'));
+		return commands.toString();
+	}
+
+	private static List<String> scripts() {
+		try {
+			Resource[] scripts = new PathMatchingResourcePatternResolver(SchemaInitializer.class.getClassLoader())
+				.getResources("classpath:" + LOCATION + "/V*.sql");
+			return Arrays.stream(scripts).map((script) -> Objects.requireNonNull(script.getFilename())).toList();
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	private static int versionOf(String script) {
+		return Integer.parseInt(script.substring(1, script.indexOf("__")));
 	}
 
 	private int storedVersion() {

@@ -1,0 +1,24 @@
+-- What a role needs to publish and to listen, where another role owns the bus's schema and pgbus.schema.initialize is
+-- "never". As the owner of the schema:
+--
+--     psql -v schema=pgbus -v role=the_application -f grants.sql
+--
+-- A role that only publishes needs the usage of the schema, bus, stream, event and event_id.
+
+grant usage on schema :"schema" to :"role";
+
+grant select on :"schema".bus to :"role";
+
+grant select, insert on :"schema".stream to :"role";
+grant select, insert on :"schema".event to :"role";
+-- "usage" draws ids, "select" reads the last one
+grant usage, select on sequence :"schema".event_id to :"role";
+
+grant select, insert on :"schema".consumer_group to :"role";
+grant select, insert, update, delete on :"schema".consumer to :"role";
+grant select, insert, update, delete on :"schema".member to :"role";
+-- "update" is for the lock that a claim takes: the rows never change
+grant select, insert, update on :"schema".cursor to :"role";
+grant select, insert, delete on :"schema".cursor_state to :"role";
+grant select, insert, delete on :"schema".ledger to :"role";
+grant select, insert, update, delete on :"schema".failed_event to :"role";
