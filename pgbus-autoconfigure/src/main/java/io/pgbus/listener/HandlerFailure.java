@@ -28,6 +28,17 @@ final class HandlerFailure extends RuntimeException {
 		this.reason = printable((cause != null) ? cause : thrown);
 	}
 
+	private HandlerFailure(HandlerFailure failure, int index) {
+		super(null, failure.getCause(), false, false);
+		this.index = index;
+		this.reason = failure.reason;
+	}
+
+	/** The same failure, of one event among several. */
+	HandlerFailure ofEvent(int index) {
+		return new HandlerFailure(this, index);
+	}
+
 	/** What the handler threw. */
 	Throwable reason() {
 		return this.reason;
