@@ -20,7 +20,8 @@ import org.springframework.dao.DataAccessException;
  * times are the database's.
  * <p>
  * A consumer is dead if its heartbeat is older than its timeout, or at once if it held
- * the advisory lock of its LISTEN connection and the lock is gone. A server that has just
+ * the advisory lock of its LISTEN connection and the lock is gone. The LISTEN connection
+ * sees to the heartbeat while the pool has no connection for it. A server that has just
  * started judges nobody: every lock went with the old one.
  *
  * @since 0.1.0

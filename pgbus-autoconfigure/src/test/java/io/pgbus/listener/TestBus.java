@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import javax.sql.DataSource;
@@ -21,9 +22,13 @@ import io.pgbus.store.BusDatabase;
 import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.GroupStore;
+import io.pgbus.store.NotificationConnectionFactory;
+import io.pgbus.store.NotificationListener;
+import io.pgbus.store.NotificationReceiver;
 import io.pgbus.store.SchemaInitializer;
 import io.pgbus.store.StreamStore;
 import io.pgbus.testing.TestDatabase;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -66,6 +71,9 @@ final class TestBus implements AutoCloseable {
 	/** Also sees every death, before it gets into the list of the dead. */
 	DeadLetterListener deadLetterListener = (event, group, failure) -> {
 	};
+
+	/** Whether instances that are made from now on have a connection that listens. */
+	boolean listens;
 
 	/** Partitions by stream, where they are not the default. */
 	Map<String, Integer> partitions = Map.of();
@@ -124,7 +132,7 @@ final class TestBus implements AutoCloseable {
 
 	@Override
 	public void close() {
-		this.instances.forEach((instance) -> instance.registry.stop());
+		this.instances.forEach(Instance::close);
 		this.testDatabase.close();
 	}
 
@@ -139,13 +147,18 @@ final class TestBus implements AutoCloseable {
 
 		final EventPublisher publisher;
 
+		private final @Nullable NotificationListener notifications;
+
 		Instance(Duration consumerTimeout, DataSource dataSource) {
 			BusDatabase database = new BusDatabase(dataSource, "pgbus");
 			StreamStore streams = new StreamStore(database, TestBus.this.partitions);
 			EventConverter converter = new EventConverter(JsonMapper.builder().build());
 			this.consumer = new BusConsumer(new ConsumerStore(database), "test", consumerTimeout,
-					TestBus.this.defaults.pollInterval(), (id) -> {
-					});
+					TestBus.this.defaults.pollInterval(), this::registered);
+			this.notifications = TestBus.this.listens ? new NotificationListener(database,
+					NotificationConnectionFactory.of(TestBus.this.testDatabase.jdbcUrl(),
+							TestBus.this.testDatabase.username(), TestBus.this.testDatabase.password()),
+					new IgnoringReceiver(), "pgbus-listen") : null;
 			this.publisher = new DefaultEventPublisher(database, new EventStore(database, streams), converter,
 					new AnnotationEventTypeResolver(), this.consumer, DataSize.ofMegabytes(16));
 			DeadLetterListener deadLetters = (event, group, failure) -> TestBus.this.dead.add(event);
@@ -154,6 +167,34 @@ final class TestBus implements AutoCloseable {
 					new GroupStore(database, streams), converter, this.consumer, new JdbcTransactionManager(dataSource),
 					null, List.of(first, deadLetters), false, TestBus.this.defaults));
 			this.registry.start();
+		}
+
+		private void registered(int id) {
+			if (this.notifications != null) {
+				this.notifications.start(id);
+			}
+		}
+
+		private void close() {
+			this.registry.stop();
+			if (this.notifications != null) {
+				this.notifications.close();
+			}
+		}
+
+	}
+
+	/**
+	 * Leaves it to polling.
+	 */
+	private static final class IgnoringReceiver implements NotificationReceiver {
+
+		@Override
+		public void published(Set<Integer> streamIds) {
+		}
+
+		@Override
+		public void publishedToAny() {
 		}
 
 	}
