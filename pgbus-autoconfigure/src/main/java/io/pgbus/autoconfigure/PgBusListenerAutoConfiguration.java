@@ -5,12 +5,14 @@ import java.net.UnknownHostException;
 import java.util.HashSet;
 import java.util.Set;
 
+import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.DeadLetterListener;
 import io.pgbus.EventErrorHandler;
 import io.pgbus.RetryPolicy;
 import io.pgbus.annotation.PgEventListenerAnnotationBeanPostProcessor;
 import io.pgbus.core.EventConverter;
 import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.DefaultConsumerGroupOperations;
 import io.pgbus.listener.DefaultPgListenerContainerRegistry;
 import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.listener.ListenerRuntime;
@@ -73,6 +75,14 @@ public final class PgBusListenerAutoConfiguration {
 	@ConditionalOnMissingBean
 	GroupStore pgBusGroupStore(BusDatabase database, StreamStore streams) {
 		return new GroupStore(database, streams);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(ConsumerGroupOperations.class)
+	DefaultConsumerGroupOperations pgBusConsumerGroupOperations(BusDatabase database, GroupStore groups,
+			EventConverter converter, PgBusProperties properties, ListenerDefaults defaults) {
+		return new DefaultConsumerGroupOperations(database, groups, converter,
+				properties.getConsumer().getPullTimeout(), defaults.batchBytes());
 	}
 
 	@Bean

@@ -9,6 +9,7 @@ import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
 import io.pgbus.core.DefaultEventPublisher;
 import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.DefaultConsumerGroupOperations;
 import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.Notifier;
@@ -182,6 +183,12 @@ public class PgBusProperties {
 		 */
 		private Duration timeout = BusConsumer.DEFAULT_TIMEOUT;
 
+		/**
+		 * Silence after which a consumer that reads by ConsumerGroupOperations is taken
+		 * for dead and what it holds is given to others.
+		 */
+		private Duration pullTimeout = DefaultConsumerGroupOperations.DEFAULT_PULL_TIMEOUT;
+
 		public @Nullable String getName() {
 			return this.name;
 		}
@@ -196,6 +203,14 @@ public class PgBusProperties {
 
 		public void setTimeout(Duration timeout) {
 			this.timeout = timeout;
+		}
+
+		public Duration getPullTimeout() {
+			return this.pullTimeout;
+		}
+
+		public void setPullTimeout(Duration pullTimeout) {
+			this.pullTimeout = pullTimeout;
 		}
 
 	}

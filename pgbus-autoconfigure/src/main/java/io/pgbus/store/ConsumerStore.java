@@ -51,7 +51,8 @@ public final class ConsumerStore {
 			delete from {bus}.member where consumer_id = :consumerId and listener = :listener
 			""";
 
-	private static final String IS_DEAD = """
+	/** The consumer k is dead. */
+	static final String IS_DEAD = """
 			pg_postmaster_start_time() < clock_timestamp() - k.timeout
 			and (
 				k.heartbeat_at < clock_timestamp() - k.timeout

@@ -5,6 +5,7 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import org.springframework.dao.DataAccessException;
 import org.springframework.dao.PessimisticLockingFailureException;
 import org.springframework.jdbc.CannotGetJdbcConnectionException;
 import org.springframework.transaction.CannotCreateTransactionException;
@@ -48,6 +49,11 @@ public enum DatabaseTrouble {
 			depth++;
 		}
 		return NONE;
+	}
+
+	/** Tells whether a lock was not granted within the lock timeout. */
+	static boolean isLockTimeout(DataAccessException ex) {
+		return ex.getMostSpecificCause() instanceof SQLException cause && "55P03".equals(cause.getSQLState());
 	}
 
 	private static DatabaseTrouble ofOne(Throwable cause) {

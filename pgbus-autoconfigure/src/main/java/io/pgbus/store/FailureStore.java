@@ -209,7 +209,11 @@ public final class FailureStore {
 	 * must be rolled back
 	 */
 	public boolean resolveInTransaction(Claim claim, Holder holder, Due due) {
-		this.database.joining(Ledger.SIGN).param("consumerId", holder.consumerId()).query().listOfRows();
+		this.database.joining(Ledger.SIGN)
+			.param("consumerId", holder.consumerId())
+			.param("cursorId", claim.cursorId())
+			.query()
+			.listOfRows();
 		if (remove(this.database.joining(RESOLVE), claim, due) == 0) {
 			return false;
 		}
@@ -226,6 +230,7 @@ public final class FailureStore {
 
 	private boolean whileHeld(Claim claim, Runnable change) {
 		return Boolean.TRUE.equals(this.database.ownTransaction().execute((status) -> {
+			this.database.own(Ledger.SHARE).param("cursorId", claim.cursorId()).query().listOfRows();
 			change.run();
 			boolean held = isHeld(this.database.own(IS_HELD), claim);
 			if (!held) {
