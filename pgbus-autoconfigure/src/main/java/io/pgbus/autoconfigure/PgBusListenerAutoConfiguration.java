@@ -135,7 +135,7 @@ public final class PgBusListenerAutoConfiguration {
 			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
 			Environment environment) {
 		return new DefaultPgListenerContainerRegistry(new ListenerRuntime(database, groups, converter, consumer,
-				transactions.transactionManager(), errorHandler.getIfUnique(),
+				transactions.transactionManager(), errorHandler.getIfAvailable(),
 				deadLetterListeners.orderedStream().toList(), Threading.VIRTUAL.isActive(environment), defaults));
 	}
 
