@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
  * such transaction the method commits alone before it returns.
  * <p>
  * Every method throws {@link InvalidEventException} before anything is written if an
- * event cannot be published as it is, and Spring's {@code DataAccessException} if the
- * database refuses. Safe for use by any number of threads.
+ * event cannot be published as it is, {@link PgBusException} likewise if the caller's
+ * transaction is read-only, and Spring's {@code DataAccessException} if the database
+ * refuses. Safe for use by any number of threads.
  *
  * @since 0.1.0
  */
@@ -31,8 +32,8 @@ public interface EventPublisher {
 	/**
 	 * Publishes a payload. Events with the same key are delivered in order.
 	 * @param stream the stream's name, 1 to 200 characters; made on first use
-	 * @param key the key, 1 to 1,000 characters; {@code null} if the order does not
-	 * matter
+	 * @param key the key, 1 to 1,000 characters of at most 2,000 bytes in UTF-8;
+	 * {@code null} if the order does not matter
 	 * @param payload the payload, written as JSON
 	 * @return the id of the event
 	 */

@@ -1,5 +1,6 @@
 package io.pgbus;
 
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -26,6 +27,9 @@ public record OutgoingEvent(String stream, @Nullable String key, @Nullable Strin
 	/** The most characters that a key may have. */
 	public static final int MAX_KEY_LENGTH = 1000;
 
+	/** The most bytes that a key may have in UTF-8, as it becomes part of an index. */
+	public static final int MAX_KEY_BYTES = 2000;
+
 	/**
 	 * Checks what can be checked without writing the payload.
 	 * @throws InvalidEventException if a part is missing, blank, too long, or holds a
@@ -36,6 +40,10 @@ public record OutgoingEvent(String stream, @Nullable String key, @Nullable Strin
 		requireText("stream", stream, MAX_NAME_LENGTH);
 		if (key != null) {
 			requireText("key", key, MAX_KEY_LENGTH);
+			if (key.getBytes(StandardCharsets.UTF_8).length > MAX_KEY_BYTES) {
+				throw new InvalidEventException("The key of an event has more than " + MAX_KEY_BYTES
+						+ " bytes in UTF-8; it begins with \"" + beginning(key) + "\".");
+			}
 		}
 		if (type != null) {
 			requireText("type", type, MAX_NAME_LENGTH);
@@ -59,10 +67,10 @@ public record OutgoingEvent(String stream, @Nullable String key, @Nullable Strin
 
 	private static void requireHeader(String name, String value) {
 		requireText("header name", name, MAX_NAME_LENGTH);
-		if (value == null || value.indexOf('\0') >= 0) {
-			throw new InvalidEventException("The header \"" + name
-					+ "\" is null or has the character \\u0000, which PostgreSQL cannot store. Leave it out.");
+		if (value == null) {
+			throw new InvalidEventException("The header \"" + name + "\" is null. Leave it out.");
 		}
+		requireStorable("value of the header \"" + name + "\"", value);
 	}
 
 	static void requireText(String what, @Nullable String text, int maxLength) {
@@ -72,11 +80,24 @@ public record OutgoingEvent(String stream, @Nullable String key, @Nullable Strin
 		}
 		if (text.codePointCount(0, text.length()) > maxLength) {
 			throw new InvalidEventException("The " + what + " of an event has more than " + maxLength
-					+ " characters; it begins with \"" + text.substring(0, 50) + "\".");
+					+ " characters; it begins with \"" + beginning(text) + "\".");
 		}
+		requireStorable(what, text);
+	}
+
+	private static String beginning(String text) {
+		return text.substring(0, text.offsetByCodePoints(0, 50));
+	}
+
+	/** The driver would silently put a question mark in the place of half a pair. */
+	private static void requireStorable(String what, String text) {
 		if (text.indexOf('\0') >= 0) {
 			throw new InvalidEventException(
 					"The " + what + " of an event has the character \\u0000, which PostgreSQL cannot store.");
+		}
+		if (text.codePoints().anyMatch((c) -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE)) {
+			throw new InvalidEventException("The " + what
+					+ " of an event has half of a surrogate pair, which is no character and cannot be stored.");
 		}
 	}
 
@@ -99,7 +120,8 @@ public record OutgoingEvent(String stream, @Nullable String key, @Nullable Strin
 
 		/**
 		 * Sets the key. Events of one stream with the same key are delivered in order.
-		 * @param key the key, 1 to 1,000 characters, or {@code null} for none
+		 * @param key the key, 1 to 1,000 characters of at most 2,000 bytes in UTF-8, or
+		 * {@code null} for none
 		 * @return this builder
 		 */
 		public Builder key(@Nullable String key) {

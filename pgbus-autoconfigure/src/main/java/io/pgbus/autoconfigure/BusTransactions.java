@@ -1,11 +1,13 @@
 package io.pgbus.autoconfigure;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 import io.pgbus.DeliveryMode;
 import io.pgbus.store.BusDatabase;
 import org.jspecify.annotations.Nullable;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.transaction.PlatformTransactionManager;
 
 /**
@@ -17,11 +19,20 @@ import org.springframework.transaction.PlatformTransactionManager;
  */
 record BusTransactions(@Nullable PlatformTransactionManager transactionManager) {
 
-	static BusTransactions of(BusDatabase database, List<PlatformTransactionManager> candidates) {
-		if (candidates.isEmpty()) {
+	/**
+	 * Chooses a transaction manager: the one that handlers' {@code @Transactional} means
+	 * too, if that is one of the bus's DataSource; one of an application with several
+	 * DataSources may be no candidate for injection.
+	 */
+	static BusTransactions of(BusDatabase database, ObjectProvider<PlatformTransactionManager> provider) {
+		List<PlatformTransactionManager> all = provider.orderedStream(ObjectProvider.UNFILTERED).toList();
+		if (all.isEmpty()) {
 			return new BusTransactions(database.newTransactionManager());
 		}
-		return new BusTransactions(candidates.stream().filter(database::isManagedBy).findFirst().orElse(null));
+		return new BusTransactions(Stream.concat(Stream.ofNullable(provider.getIfUnique()), all.stream())
+			.filter(database::isManagedBy)
+			.findFirst()
+			.orElse(null));
 	}
 
 	DeliveryMode deliveryByDefault() {

@@ -1,7 +1,11 @@
 package io.pgbus.autoconfigure;
 
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.function.Supplier;
 
 import javax.sql.DataSource;
 
@@ -20,7 +24,9 @@ import io.pgbus.store.StreamStore;
 import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -28,6 +34,11 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration;
 import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ConditionContext;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.ConfigurationCondition;
+import org.springframework.core.type.AnnotatedTypeMetadata;
+import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Auto-configuration of the bus: its database and schema, and publishing. It needs a
@@ -38,7 +49,7 @@ import org.springframework.context.annotation.Bean;
 @AutoConfiguration(after = DataSourceAutoConfiguration.class,
 		afterName = "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration")
 @ConditionalOnBooleanProperty(name = "pgbus.enabled", matchIfMissing = true)
-@ConditionalOnBean(DataSource.class)
+@Conditional(PgBusAutoConfiguration.OnDataSource.class)
 @EnableConfigurationProperties(PgBusProperties.class)
 public final class PgBusAutoConfiguration {
 
@@ -99,9 +110,49 @@ public final class PgBusAutoConfiguration {
 	@ConditionalOnMissingBean(EventPublisher.class)
 	DefaultEventPublisher pgBusEventPublisher(BusDatabase database, StreamStore streams, EventConverter converter,
 			EventTypeResolver types, ObjectProvider<WakeUps> wakeUps, PgBusProperties properties) {
+		// looked up at the first event, as they may need who publishes, and once
+		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new DefaultEventPublisher(database, new EventStore(database, streams), converter, types,
-				(streamId) -> wakeUps.orderedStream().forEach((each) -> each.published(streamId)),
+				(streamId) -> all.get().forEach((each) -> each.published(streamId)),
 				properties.getPublisher().getMaxPayload());
+	}
+
+	/**
+	 * A marked DataSource counts even where it is hidden from those who ask for any.
+	 */
+	static final class OnDataSource extends AnyNestedCondition {
+
+		OnDataSource() {
+			super(ConfigurationPhase.REGISTER_BEAN);
+		}
+
+		@ConditionalOnBean(DataSource.class)
+		static final class Any {
+
+		}
+
+		@Conditional(OnMarkedDataSource.class)
+		static final class Marked {
+
+		}
+
+	}
+
+	/** Boot's own condition looks for what is not hidden. */
+	static final class OnMarkedDataSource implements ConfigurationCondition {
+
+		@Override
+		public ConfigurationPhase getConfigurationPhase() {
+			return ConfigurationPhase.REGISTER_BEAN;
+		}
+
+		@Override
+		public boolean matches(ConditionContext context, AnnotatedTypeMetadata metadata) {
+			ConfigurableListableBeanFactory beans = Objects.requireNonNull(context.getBeanFactory());
+			return Arrays.stream(beans.getBeanNamesForType(DataSource.class, true, false))
+				.anyMatch((name) -> beans.findAnnotationOnBean(name, PgBusDataSource.class, false) != null);
+		}
+
 	}
 
 }

@@ -112,7 +112,7 @@ public final class PgBusListenerAutoConfiguration {
 	@ConditionalOnMissingBean
 	BusTransactions pgBusTransactions(BusDatabase database,
 			ObjectProvider<PlatformTransactionManager> transactionManagers) {
-		return BusTransactions.of(database, transactionManagers.orderedStream().toList());
+		return BusTransactions.of(database, transactionManagers);
 	}
 
 	@Bean

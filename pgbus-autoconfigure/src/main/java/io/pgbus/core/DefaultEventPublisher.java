@@ -11,6 +11,7 @@ import io.pgbus.EventPublisher;
 import io.pgbus.EventTypeResolver;
 import io.pgbus.InvalidEventException;
 import io.pgbus.OutgoingEvent;
+import io.pgbus.PgBusException;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.EventStore.Appended;
@@ -75,6 +76,10 @@ public class DefaultEventPublisher implements EventPublisher {
 	}
 
 	private List<Long> inTransaction(Supplier<List<Appended>> append) {
+		if (this.database.inReadOnlyTransaction()) {
+			throw new PgBusException("Events cannot be published in a read-only transaction. Publish in one that may "
+					+ "write: @Transactional without readOnly = true.");
+		}
 		boolean joins = this.database.inTransaction();
 		List<Appended> appended = joins ? append.get() : this.database.alone(append);
 		Set<Integer> streamIds = appended.stream().map(Appended::streamId).collect(Collectors.toSet());

@@ -35,7 +35,7 @@ public class EventConverter {
 	 * Writes a payload.
 	 * @param payload the payload
 	 * @return its JSON text
-	 * @throws InvalidEventException if it cannot be written, or has a character that
+	 * @throws InvalidEventException if it cannot be written, or has something in it that
 	 * PostgreSQL cannot store
 	 */
 	public String write(Object payload) {
@@ -48,9 +48,10 @@ public class EventConverter {
 					"A payload of " + payload.getClass() + " cannot be written as JSON: " + ex.getOriginalMessage(),
 					ex);
 		}
-		if (hasEscapedNul(json)) {
-			throw new InvalidEventException("A payload of " + payload.getClass()
-					+ " has the character \\u0000, which PostgreSQL cannot store.");
+		String flaw = JsonText.flawOf(json);
+		if (flaw != null) {
+			throw new InvalidEventException(
+					"A payload of " + payload.getClass() + " has " + flaw + ", which PostgreSQL cannot store.");
 		}
 		return json;
 	}
@@ -154,22 +155,6 @@ public class EventConverter {
 			.forEach((header) -> result.put(header.getKey(),
 					header.getValue().isString() ? header.getValue().stringValue() : header.getValue().toString()));
 		return Map.copyOf(result);
-	}
-
-	/** Looks for an escaped NUL: a backslash that is not itself escaped, and u0000. */
-	private static boolean hasEscapedNul(String json) {
-		int index = json.indexOf("\\u0000");
-		while (index >= 0) {
-			int backslashes = 0;
-			while (index - backslashes > 0 && json.charAt(index - backslashes - 1) == '\\') {
-				backslashes++;
-			}
-			if (backslashes % 2 == 0) {
-				return true;
-			}
-			index = json.indexOf("\\u0000", index + 1);
-		}
-		return false;
 	}
 
 }

@@ -60,7 +60,9 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 	}
 
 	private static void requireName(String what, String name, String id) {
-		Assert.isTrue(!name.isBlank() && name.length() <= OutgoingEvent.MAX_NAME_LENGTH && name.indexOf('\0') < 0,
+		Assert.isTrue(
+				!name.isBlank() && name.codePointCount(0, name.length()) <= OutgoingEvent.MAX_NAME_LENGTH
+						&& name.indexOf('\0') < 0,
 				() -> "The " + what + " \"" + name + "\" of the listener \"" + id + "\" must have 1 to "
 						+ OutgoingEvent.MAX_NAME_LENGTH + " characters, not all of them white space");
 	}

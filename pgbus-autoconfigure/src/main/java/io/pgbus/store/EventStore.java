@@ -16,11 +16,15 @@ public final class EventStore {
 
 	private static final int ROWS_PER_STATEMENT = 1000;
 
+	/**
+	 * Each parameter stands once, as every mention of one is sent: a payload is large.
+	 */
 	private static final String APPEND_ONE = """
 			insert into {bus}.event (stream_id, partition, size, type, key, payload, headers)
-			select s.id, {bus}.partition_of(:key, s.partitions),
-				octet_length(:payload), :type, :key, :payload::jsonb, :headers::jsonb
-			from {bus}.stream s where s.name = :stream
+			select s.id, {bus}.partition_of(e.key, s.partitions),
+				octet_length(e.payload), e.type, e.key, e.payload::jsonb, e.headers::jsonb
+			from (select :type::text, :key::text, :payload::text, :headers::text) e(type, key, payload, headers)
+			join {bus}.stream s on s.name = :stream
 			returning id, stream_id
 			""";
 

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 
+import io.pgbus.OutgoingEvent;
 import io.pgbus.PgBusException;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -20,6 +21,8 @@ public final class StreamStore {
 
 	/** The number of partitions of a stream by default. */
 	public static final int DEFAULT_PARTITIONS = 8;
+
+	private static final int MAX_PARTITIONS = 1024;
 
 	private static final String MISSING = """
 			select distinct wanted.name from unnest(:names::text[]) as wanted(name)
@@ -55,6 +58,7 @@ public final class StreamStore {
 	 */
 	public void createDeclared() {
 		this.declared.forEach((name, partitions) -> {
+			check(name, partitions);
 			this.database.own(CREATE).param("name", name).param("partitions", partitions).update();
 			int stored = this.database.own(PARTITIONS).param("name", name).query(Integer.class).single();
 			if (stored != partitions) {
@@ -65,6 +69,17 @@ public final class StreamStore {
 							.formatted(name, stored, partitions, stored));
 			}
 		});
+	}
+
+	private static void check(String name, int partitions) {
+		if (name.isBlank() || name.codePointCount(0, name.length()) > OutgoingEvent.MAX_NAME_LENGTH) {
+			throw new PgBusException("pgbus.streams declares a stream with the name \"" + name + "\". A name has 1 to "
+					+ OutgoingEvent.MAX_NAME_LENGTH + " characters, not all of them white space.");
+		}
+		if (partitions < 1 || partitions > MAX_PARTITIONS) {
+			throw new PgBusException("pgbus.streams declares " + partitions + " partitions for the stream \"" + name
+					+ "\". A stream has 1 to " + MAX_PARTITIONS + ".");
+		}
 	}
 
 	/**

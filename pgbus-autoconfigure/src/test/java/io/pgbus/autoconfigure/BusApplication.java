@@ -1,8 +1,19 @@
 package io.pgbus.autoconfigure;
 
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
+import io.pgbus.DeliveryMode;
+import io.pgbus.EventPublisher;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.listener.PgListenerEndpoint;
 import io.pgbus.testing.TestDatabase;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -15,6 +26,10 @@ import org.springframework.boot.jdbc.autoconfigure.JdbcClientAutoConfiguration;
 import org.springframework.boot.jdbc.autoconfigure.JdbcTemplateAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.transaction.autoconfigure.TransactionAutoConfiguration;
+import org.springframework.context.ApplicationContext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 /**
  * Application contexts as Boot makes them of what an application usually has.
@@ -49,6 +64,33 @@ final class BusApplication {
 
 	static AutoConfigurations jpa() {
 		return AutoConfigurations.of(HibernateJpaAutoConfiguration.class);
+	}
+
+	/** Publishes to a stream of its own, and hears of it in both modes of delivery. */
+	static void publishAndListen(ApplicationContext context, int events) {
+		PgListenerContainerRegistry registry = context.getBean(PgListenerContainerRegistry.class);
+		EventPublisher publisher = context.getBean(EventPublisher.class);
+		String stream = "stream-" + UUID.randomUUID();
+		Map<DeliveryMode, Set<Integer>> received = new EnumMap<>(DeliveryMode.class);
+		for (DeliveryMode delivery : DeliveryMode.values()) {
+			Set<Integer> own = ConcurrentHashMap.newKeySet();
+			received.put(delivery, own);
+			registry.register(PgListenerEndpoint.id(delivery + "-" + stream)
+				.streams(stream)
+				.delivery(delivery)
+				.concurrency(2)
+				.onEvent(Integer.class, (event) -> {
+					assertThat(own.add(event.payload())).as("Delivered once").isTrue();
+					publisher.publish("echo-" + stream, event.payload());
+				}));
+		}
+		Set<Integer> numbers = IntStream.range(0, events).boxed().collect(Collectors.toSet());
+		numbers.forEach((number) -> publisher.publish(stream, "k" + number % 20, number));
+		await()
+			.untilAsserted(() -> assertThat(received.values()).allSatisfy((own) -> assertThat(own).isEqualTo(numbers)));
+		for (DeliveryMode delivery : DeliveryMode.values()) {
+			registry.unregister(delivery + "-" + stream);
+		}
 	}
 
 	/** The names of the bus's threads that run at this time. */
