@@ -284,8 +284,6 @@ public final class CursorStore {
 	/** How many events a read looks at when it may pass over some. */
 	private static final int SELECTIVE_SCAN = 1000;
 
-	private final BusDatabase database;
-
 	private final Map<String, Object> subscription = new HashMap<>();
 
 	private final boolean isFiltered;
@@ -293,6 +291,8 @@ public final class CursorStore {
 	private final RoundTrip claim;
 
 	private final RoundTrip advance;
+
+	private final RoundTrip release;
 
 	private final RoundTrip releaseStrays;
 
@@ -307,7 +307,6 @@ public final class CursorStore {
 	}
 
 	private CursorStore(BusDatabase database, Subscription subscription, boolean isFiltered) {
-		this.database = database;
 		this.isFiltered = isFiltered;
 		this.subscription.put("groupId", subscription.groupId());
 		this.subscription.put("streamIds", subscription.streamIds().toArray(new Integer[0]));
@@ -322,6 +321,7 @@ public final class CursorStore {
 				EventFilter.condition(subscription.filter()), IS_DUE);
 		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND, TAKE_FREE + read);
 		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
+		this.release = database.ownRoundTrip(RELEASE);
 		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,
 				FREE.formatted("s.owner = :consumerId and s.worker = :worker"));
 	}
@@ -385,14 +385,16 @@ public final class CursorStore {
 	 * @return whether it was saved; {@code false} if the cursor is another's by now
 	 */
 	public boolean release(Claim claim, long position, Collection<Long> handled, @Nullable String awaitsType) {
-		return this.database.own(RELEASE)
-			.param("cursorId", claim.cursorId())
-			.param("version", claim.version())
-			.param("position", position)
-			.param("handled", handled.toArray(new Long[0]))
-			.param("awaitsType", awaitsType)
-			.query(Long.class)
-			.single() > 0;
+		Map<String, Object> parameters = new HashMap<>();
+		parameters.put("cursorId", claim.cursorId());
+		parameters.put("version", claim.version());
+		parameters.put("position", position);
+		parameters.put("handled", handled.toArray(new Long[0]));
+		parameters.put("awaitsType", awaitsType);
+		return this.release.run(parameters, (row) -> {
+			row.next();
+			return row.getInt(1) > 0;
+		});
 	}
 
 	/**
