@@ -1,5 +1,6 @@
 package io.pgbus.store;
 
+import java.sql.ResultSet;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -96,7 +97,19 @@ public final class ConsumerStore {
 	private static final String IS_ORPHAN = """
 			s.owner is not null and not exists (select from {bus}.consumer k where k.id = s.owner)""";
 
-	private final BusDatabase database;
+	private final RoundTrip register;
+
+	private final RoundTrip heartbeat;
+
+	private final RoundTrip remove;
+
+	private final RoundTrip join;
+
+	private final RoundTrip leave;
+
+	private final RoundTrip bury;
+
+	private final RoundTrip terminate;
 
 	private final RoundTrip look;
 
@@ -107,7 +120,13 @@ public final class ConsumerStore {
 	 * @param database the database
 	 */
 	public ConsumerStore(BusDatabase database) {
-		this.database = database;
+		this.register = database.ownRoundTrip(REGISTER);
+		this.heartbeat = database.ownRoundTrip(HEARTBEAT);
+		this.remove = database.ownRoundTrip(REMOVE);
+		this.join = database.ownRoundTrip(JOIN);
+		this.leave = database.ownRoundTrip(LEAVE);
+		this.bury = database.ownRoundTrip(BURY);
+		this.terminate = database.ownRoundTrip(TERMINATE);
 		this.look = database.ownRoundTrip(Horizon.PLANNER, LOOK);
 		this.freeOrphans = database.ownRoundTrip(Horizon.PLANNER, CursorStore.FREE.formatted(IS_ORPHAN));
 	}
@@ -119,11 +138,10 @@ public final class ConsumerStore {
 	 * @return the id of the consumer
 	 */
 	public int register(String name, Duration timeout) {
-		return this.database.own(REGISTER)
-			.param("name", name)
-			.param("timeout", timeout.toMillis() / 1000d)
-			.query(Integer.class)
-			.single();
+		return this.register.run(Map.of("name", name, "timeout", timeout.toMillis() / 1000d), (row) -> {
+			row.next();
+			return row.getInt(1);
+		});
 	}
 
 	/**
@@ -132,7 +150,7 @@ public final class ConsumerStore {
 	 * @return whether it still counts as living; if not, it must register anew
 	 */
 	public boolean heartbeat(int id) {
-		return this.database.own(HEARTBEAT).param("id", id).update() > 0;
+		return this.heartbeat.update(Map.of("id", id)) > 0;
 	}
 
 	/**
@@ -140,7 +158,7 @@ public final class ConsumerStore {
 	 * @param id the consumer
 	 */
 	public void remove(int id) {
-		this.database.own(REMOVE).param("id", id).update();
+		this.remove.update(Map.of("id", id));
 		freeOrphans();
 	}
 
@@ -152,12 +170,10 @@ public final class ConsumerStore {
 	 * @param types the types it handles, or {@code null} for every type
 	 */
 	public void join(int id, String listener, int groupId, @Nullable Set<String> types) {
-		this.database.own(JOIN)
-			.param("consumerId", id)
-			.param("listener", listener)
-			.param("groupId", groupId)
-			.param("types", (types != null) ? types.toArray(new String[0]) : null)
-			.update();
+		Map<String, Object> parameters = new HashMap<>(
+				Map.of("consumerId", id, "listener", listener, "groupId", groupId));
+		parameters.put("types", (types != null) ? types.toArray(new String[0]) : null);
+		this.join.update(parameters);
 	}
 
 	/**
@@ -166,7 +182,7 @@ public final class ConsumerStore {
 	 * @param listener the id of the listener
 	 */
 	public void leave(int id, String listener) {
-		this.database.own(LEAVE).param("consumerId", id).param("listener", listener).update();
+		this.leave.update(Map.of("consumerId", id, "listener", listener));
 	}
 
 	/**
@@ -199,11 +215,11 @@ public final class ConsumerStore {
 	 * @return how many cursors became free, or -1 if it is not dead
 	 */
 	public int bury(int id) {
-		if (this.database.own(BURY).param("id", id).update() == 0) {
+		if (this.bury.update(Map.of("id", id)) == 0) {
 			return -1;
 		}
 		try {
-			this.database.own(TERMINATE).param("id", id).query(Long.class).single();
+			this.terminate.run(Map.of("id", id), ResultSet::next);
 		}
 		catch (DataAccessException ex) {
 			logger.warn("The transactions of dead consumer {} could not be ended; what they lock stays locked until "

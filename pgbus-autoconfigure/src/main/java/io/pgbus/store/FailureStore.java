@@ -1,10 +1,11 @@
 package io.pgbus.store;
 
-import java.sql.ResultSet;
-import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
@@ -105,12 +106,15 @@ public final class FailureStore {
 
 	private final BusDatabase database;
 
+	private final RoundTrip due;
+
 	/**
 	 * Creates the store.
 	 * @param database the database
 	 */
 	public FailureStore(BusDatabase database) {
 		this.database = database;
+		this.due = database.ownRoundTrip(DUE);
 	}
 
 	/**
@@ -121,14 +125,16 @@ public final class FailureStore {
 	 * @return the events, longest due first
 	 */
 	public List<Due> due(Claim claim, @Nullable Set<String> types, int limit) {
-		return this.database.own(DUE)
-			.param("cursorId", claim.cursorId())
-			.param("streamId", claim.streamId())
-			.param("partition", claim.partition())
-			.param("types", (types != null) ? types.toArray(new String[0]) : null)
-			.param("limit", limit)
-			.query(FailureStore::readDue)
-			.list();
+		Map<String, Object> parameters = new HashMap<>(Map.of("cursorId", claim.cursorId(), "streamId",
+				claim.streamId(), "partition", claim.partition(), "limit", limit));
+		parameters.put("types", (types != null) ? types.toArray(new String[0]) : null);
+		return this.due.run(parameters, (row) -> {
+			List<Due> dues = new ArrayList<>();
+			while (row.next()) {
+				dues.add(new Due(CursorStore.readEvent(row), row.getInt("attempts")));
+			}
+			return dues;
+		});
 	}
 
 	/**
@@ -262,10 +268,6 @@ public final class FailureStore {
 			.param("version", claim.version())
 			.query(Boolean.class)
 			.single();
-	}
-
-	private static Due readDue(ResultSet row, int index) throws SQLException {
-		return new Due(CursorStore.readEvent(row), row.getInt("attempts"));
 	}
 
 	/**

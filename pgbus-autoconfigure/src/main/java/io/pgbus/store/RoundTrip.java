@@ -74,9 +74,23 @@ final class RoundTrip {
 	 * unless the connection was lost while committing
 	 */
 	<T> T run(Map<String, ? extends @Nullable Object> parameters, ResultSetExtractor<T> reader) {
+		return runAll(parameters, (statement) -> reader.extractData(lastResultSet(statement)));
+	}
+
+	/**
+	 * Runs the statements.
+	 * @param parameters the named parameters
+	 * @return how many rows they have changed
+	 * @throws DataAccessException if a statement fails, as above
+	 */
+	int update(Map<String, ? extends @Nullable Object> parameters) {
+		return runAll(parameters, RoundTrip::changedRows);
+	}
+
+	private <T> T runAll(Map<String, ? extends @Nullable Object> parameters, Results<T> results) {
 		@Nullable Object[] values = NamedParameterUtils.buildValueArray(this.parsed, new MapSqlParameterSource(parameters), null);
 		try {
-			return this.own ? runOwn(values, reader) : runJoining(values, reader);
+			return this.own ? runOwn(values, results) : runJoining(values, results);
 		}
 		catch (SQLException ex) {
 			DataAccessException translated = TRANSLATOR.translate("pgbus", this.positional, ex);
@@ -84,22 +98,22 @@ final class RoundTrip {
 		}
 	}
 
-	private <T> T runJoining(@Nullable Object[] values, ResultSetExtractor<T> reader) throws SQLException {
+	private <T> T runJoining(@Nullable Object[] values, Results<T> results) throws SQLException {
 		Connection connection = DataSourceUtils.getConnection(this.dataSource);
 		try {
-			return execute(connection, values, reader);
+			return execute(connection, values, results);
 		}
 		finally {
 			DataSourceUtils.releaseConnection(connection, this.dataSource);
 		}
 	}
 
-	private <T> T runOwn(@Nullable Object[] values, ResultSetExtractor<T> reader) throws SQLException {
+	private <T> T runOwn(@Nullable Object[] values, Results<T> results) throws SQLException {
 		try (Connection connection = this.dataSource.getConnection()) {
 			int networkTimeout = connection.getNetworkTimeout();
 			connection.setNetworkTimeout(Runnable::run, NETWORK_TIMEOUT_MILLIS);
 			try {
-				return execute(connection, values, reader);
+				return execute(connection, values, results);
 			}
 			catch (SQLException | RuntimeException ex) {
 				rollback(connection, ex);
@@ -113,25 +127,36 @@ final class RoundTrip {
 		}
 	}
 
-	private <T> T execute(Connection connection, @Nullable Object[] values, ResultSetExtractor<T> reader)
-			throws SQLException {
+	private <T> T execute(Connection connection, @Nullable Object[] values, Results<T> results) throws SQLException {
 		try (PreparedStatement statement = connection.prepareStatement(this.positional)) {
 			for (int i = 0; i < values.length; i++) {
 				statement.setObject(i + 1, values[i]);
 			}
-			ResultSet last = null;
-			boolean isResultSet = statement.execute();
-			while (isResultSet || statement.getUpdateCount() != -1) {
-				if (isResultSet) {
-					last = statement.getResultSet();
-				}
-				isResultSet = statement.getMoreResults(Statement.KEEP_CURRENT_RESULT);
-			}
-			if (last == null) {
-				throw new IllegalStateException("No statement of the round trip had a result");
-			}
-			return reader.extractData(last);
+			statement.execute();
+			return results.read(statement);
 		}
+	}
+
+	private static ResultSet lastResultSet(PreparedStatement statement) throws SQLException {
+		ResultSet last = null;
+		do {
+			ResultSet current = statement.getResultSet();
+			last = (current != null) ? current : last;
+		}
+		while (statement.getMoreResults(Statement.KEEP_CURRENT_RESULT) || statement.getUpdateCount() != -1);
+		if (last == null) {
+			throw new IllegalStateException("No statement of the round trip had a result");
+		}
+		return last;
+	}
+
+	private static int changedRows(PreparedStatement statement) throws SQLException {
+		int changed = 0;
+		do {
+			changed += Math.max(statement.getUpdateCount(), 0);
+		}
+		while (statement.getMoreResults() || statement.getUpdateCount() != -1);
+		return changed;
 	}
 
 	/**
@@ -145,6 +170,13 @@ final class RoundTrip {
 		catch (SQLException ex) {
 			cause.addSuppressed(ex);
 		}
+	}
+
+	@FunctionalInterface
+	private interface Results<T> {
+
+		T read(PreparedStatement statement) throws SQLException;
+
 	}
 
 }

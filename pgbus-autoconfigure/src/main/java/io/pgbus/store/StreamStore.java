@@ -4,6 +4,7 @@ import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 
@@ -59,8 +60,10 @@ public final class StreamStore {
 	public void createDeclared() {
 		this.declared.forEach((name, partitions) -> {
 			check(name, partitions);
-			this.database.own(CREATE).param("name", name).param("partitions", partitions).update();
-			int stored = this.database.own(PARTITIONS).param("name", name).query(Integer.class).single();
+			int stored = Objects.requireNonNull(this.database.ownTransaction().execute((status) -> {
+				this.database.own(CREATE).param("name", name).param("partitions", partitions).update();
+				return this.database.own(PARTITIONS).param("name", name).query(Integer.class).single();
+			}));
 			if (stored != partitions) {
 				throw new PgBusException(
 						("The stream \"%s\" has %d partitions, but pgbus.streams declares %d. The count of "
@@ -96,7 +99,7 @@ public final class StreamStore {
 	 * @param names the names
 	 */
 	public void createNow(Collection<String> names) {
-		create(names, this.database::own);
+		this.database.ownTransaction().executeWithoutResult((status) -> create(names, this.database::own));
 	}
 
 	private void create(Collection<String> names, Function<String, JdbcClient.StatementSpec> statement) {
