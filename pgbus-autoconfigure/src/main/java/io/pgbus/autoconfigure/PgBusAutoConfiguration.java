@@ -115,7 +115,7 @@ public final class PgBusAutoConfiguration {
 	PublisherInstruments pgBusPublisherInstruments(ObjectProvider<ObservationRegistry> observations,
 			ObjectProvider<EventPublisherObservationConvention> convention, ObjectProvider<PublisherMetrics> metrics) {
 		return new PublisherInstruments(observations.getIfUnique(() -> ObservationRegistry.NOOP),
-				convention.getIfUnique(), metrics.getIfUnique(() -> PublisherMetrics.NONE));
+				convention.getIfAvailable(), metrics.getIfAvailable(() -> PublisherMetrics.NONE));
 	}
 
 	@Bean
