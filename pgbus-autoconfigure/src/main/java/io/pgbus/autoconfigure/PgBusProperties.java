@@ -341,6 +341,12 @@ public class PgBusProperties {
 		 */
 		private Duration pollInterval = ListenerDefaults.DEFAULT.pollInterval();
 
+		/**
+		 * Time without an event after which an application event tells that a listener is
+		 * idle. By default none does.
+		 */
+		private @Nullable Duration idleEventInterval;
+
 		private final Retry retry = new Retry();
 
 		private final DeadLetter deadLetter = new DeadLetter();
@@ -417,6 +423,14 @@ public class PgBusProperties {
 			this.pollInterval = pollInterval;
 		}
 
+		public @Nullable Duration getIdleEventInterval() {
+			return this.idleEventInterval;
+		}
+
+		public void setIdleEventInterval(@Nullable Duration idleEventInterval) {
+			this.idleEventInterval = idleEventInterval;
+		}
+
 		public Retry getRetry() {
 			return this.retry;
 		}
@@ -428,7 +442,7 @@ public class PgBusProperties {
 		ListenerDefaults toDefaults(DeliveryMode deliveryByDefault, RetryPolicy retryPolicy) {
 			return new ListenerDefaults((this.delivery != null) ? this.delivery : deliveryByDefault,
 					StartPosition.parse(this.start), this.concurrency, this.batchSize, this.batchBytes,
-					this.eventsPerTransaction, this.pollInterval, retryPolicy);
+					this.eventsPerTransaction, this.pollInterval, retryPolicy, this.idleEventInterval);
 		}
 
 	}
