@@ -161,6 +161,10 @@ final class ContainerWork {
 					}
 				}
 			}
+			finally {
+				// a handler that has left it set means itself, not the worker
+				Thread.interrupted();
+			}
 		}
 	}
 

@@ -51,6 +51,9 @@ final class Worker implements Runnable {
 				this.mayHaveStrays = true;
 				this.container.troubled(ex);
 			}
+			// nobody ends a worker by an interrupt: what is left of one is from those it
+			// called
+			Thread.interrupted();
 		}
 		try {
 			releaseStrays();
