@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
@@ -261,9 +262,11 @@ class ExactlyOnceTrialsIntegrationTests {
 	}
 
 	private long waitingForAdvisoryLock() {
-		return this.bus.jdbc.sql("""
-				select count(*) from pg_stat_activity
-				where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'""")
+		// apart, since what a transaction has seen of pg_stat_activity it sees again
+		return JdbcClient.create(new DelegatingDataSource(this.bus.dataSource))
+			.sql("""
+					select count(*) from pg_stat_activity
+					where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'""")
 			.query(Long.class)
 			.single();
 	}
