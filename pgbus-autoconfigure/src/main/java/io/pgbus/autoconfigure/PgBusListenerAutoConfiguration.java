@@ -5,12 +5,14 @@ import java.net.UnknownHostException;
 import java.util.HashSet;
 import java.util.Set;
 
+import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.DeadLetterListener;
 import io.pgbus.EventErrorHandler;
 import io.pgbus.RetryPolicy;
 import io.pgbus.annotation.PgEventListenerAnnotationBeanPostProcessor;
 import io.pgbus.core.EventConverter;
 import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.DefaultConsumerGroupOperations;
 import io.pgbus.listener.DefaultPgListenerContainerRegistry;
 import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.listener.ListenerRuntime;
@@ -76,6 +78,14 @@ public final class PgBusListenerAutoConfiguration {
 	}
 
 	@Bean
+	@ConditionalOnMissingBean(ConsumerGroupOperations.class)
+	DefaultConsumerGroupOperations pgBusConsumerGroupOperations(BusDatabase database, GroupStore groups,
+			EventConverter converter, PgBusProperties properties, ListenerDefaults defaults) {
+		return new DefaultConsumerGroupOperations(database, groups, converter,
+				properties.getConsumer().getPullTimeout(), defaults.batchBytes());
+	}
+
+	@Bean
 	@ConditionalOnMissingBean
 	ListenerDefaults pgBusListenerDefaults(PgBusProperties properties, BusTransactions transactions) {
 		PgBusProperties.Retry retry = properties.getListener().getRetry();
@@ -125,7 +135,7 @@ public final class PgBusListenerAutoConfiguration {
 			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
 			Environment environment) {
 		return new DefaultPgListenerContainerRegistry(new ListenerRuntime(database, groups, converter, consumer,
-				transactions.transactionManager(), errorHandler.getIfUnique(),
+				transactions.transactionManager(), errorHandler.getIfAvailable(),
 				deadLetterListeners.orderedStream().toList(), Threading.VIRTUAL.isActive(environment), defaults));
 	}
 

@@ -9,6 +9,7 @@ import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
 import io.pgbus.core.DefaultEventPublisher;
 import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.DefaultConsumerGroupOperations;
 import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.Notifier;
@@ -34,7 +35,10 @@ public class PgBusProperties {
 	private final Schema schema = new Schema();
 
 	/**
-	 * Streams to make at start-up, by name. Other streams are made on first use.
+	 * Streams to make at start-up, by name, each with its number of partitions (8 by
+	 * default), which cannot be changed later: pgbus.streams.orders.partitions=16. A name
+	 * that is not made of a-z, 0-9 and dashes stands in brackets:
+	 * pgbus.streams.[order.events].partitions=16. Other streams are made on first use.
 	 */
 	private final Map<String, Stream> streams = new LinkedHashMap<>();
 
@@ -182,6 +186,12 @@ public class PgBusProperties {
 		 */
 		private Duration timeout = BusConsumer.DEFAULT_TIMEOUT;
 
+		/**
+		 * Silence after which a consumer that reads by ConsumerGroupOperations is taken
+		 * for dead and what it holds is given to others.
+		 */
+		private Duration pullTimeout = DefaultConsumerGroupOperations.DEFAULT_PULL_TIMEOUT;
+
 		public @Nullable String getName() {
 			return this.name;
 		}
@@ -196,6 +206,14 @@ public class PgBusProperties {
 
 		public void setTimeout(Duration timeout) {
 			this.timeout = timeout;
+		}
+
+		public Duration getPullTimeout() {
+			return this.pullTimeout;
+		}
+
+		public void setPullTimeout(Duration pullTimeout) {
+			this.pullTimeout = pullTimeout;
 		}
 
 	}

@@ -72,10 +72,40 @@ public class EventConverter {
 	 * @param partition its partition
 	 * @param attempt which attempt to handle it this is, from 1
 	 * @return the event
+	 * @throws UnreadableEventException if the headers cannot be read
 	 */
 	public Event<String> read(StoredEvent stored, String stream, int partition, int attempt) {
-		return new Event<>(stored.id(), stream, partition, stored.type(), stored.key(), stored.payload(),
-				readHeaders(stored.headers()), stored.publishedAt(), attempt);
+		try {
+			return read(stored, stream, partition, attempt, readHeaders(stored.headers()));
+		}
+		catch (JacksonException ex) {
+			throw new UnreadableEventException("The headers of event " + stored.id() + " of type \"" + stored.type()
+					+ "\" in stream \"" + stream + "\" cannot be read: " + ex.getOriginalMessage(), ex);
+		}
+	}
+
+	/**
+	 * Reads what can be read of an event: as {@link #read}, but without headers if these
+	 * cannot be.
+	 * @param stored the event as stored
+	 * @param stream the name of its stream
+	 * @param partition its partition
+	 * @param attempt which attempt to handle it this is, from 1
+	 * @return the event
+	 */
+	public Event<String> readLeniently(StoredEvent stored, String stream, int partition, int attempt) {
+		try {
+			return read(stored, stream, partition, attempt);
+		}
+		catch (UnreadableEventException ex) {
+			return read(stored, stream, partition, attempt, Map.of());
+		}
+	}
+
+	private static Event<String> read(StoredEvent stored, String stream, int partition, int attempt,
+			Map<String, String> headers) {
+		return new Event<>(stored.id(), stream, partition, stored.type(), stored.key(), stored.payload(), headers,
+				stored.publishedAt(), attempt);
 	}
 
 	/**

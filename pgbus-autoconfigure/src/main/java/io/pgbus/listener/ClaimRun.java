@@ -179,7 +179,7 @@ final class ClaimRun {
 		Failure failure = this.work.policy().decide(event, reason);
 		if (failure != null) {
 			if (!this.work.failures().record(this.claim, stored, failure)) {
-				throw new LostCursorException("It was taken over");
+				throw new LostCursorException("It was taken over, or event " + stored.id() + " is done after all");
 			}
 			if (failure.holdsKey()) {
 				this.progress.hold(stored.key());

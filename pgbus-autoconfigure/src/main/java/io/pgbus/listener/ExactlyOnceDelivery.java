@@ -1,9 +1,9 @@
 package io.pgbus.listener;
 
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import io.pgbus.store.Claim;
-import io.pgbus.store.DatabaseTrouble;
 import io.pgbus.store.FailureStore;
 import io.pgbus.store.FailureStore.Due;
 import io.pgbus.store.Holder;
@@ -20,9 +20,10 @@ import org.springframework.transaction.support.TransactionTemplate;
  * the same transaction, ahead of it.
  * <p>
  * A commit that fails for what the handler did, a deferred constraint for one, is a
- * failure of the handler. A commit whose outcome is not known, since the connection was
- * lost, is not: the exception goes up, the worker drops its claim, and the next claim
- * reads the ledger.
+ * failure of the handler. Whether a commit whose answer was lost has succeeded is never
+ * guessed: that is an outage, after which the worker drops its claim and the next reads
+ * the ledger; and no failure is recorded of an event that the ledger has. What fails
+ * before the handler is no failure of the event either.
  */
 final class ExactlyOnceDelivery implements Delivery {
 
@@ -46,10 +47,7 @@ final class ExactlyOnceDelivery implements Delivery {
 
 	@Override
 	public void deliver(Claim claim, Holder holder, List<StoredEvent> events) {
-		inTransaction(events.size(), () -> {
-			enter(claim, holder, events);
-			this.handler.invoke(claim, events, 1);
-		});
+		inTransaction(events.size(), () -> enter(claim, holder, events), () -> this.handler.invoke(claim, events, 1));
 	}
 
 	@Override
@@ -58,8 +56,7 @@ final class ExactlyOnceDelivery implements Delivery {
 			if (!this.failures.resolveInTransaction(claim, holder, due)) {
 				throw new LostCursorException("Failed event " + due.event().id() + " is another's by now");
 			}
-			this.handler.invoke(claim, List.of(due.event()), due.attempts() + 1);
-		});
+		}, () -> this.handler.invoke(claim, List.of(due.event()), due.attempts() + 1));
 	}
 
 	@Override
@@ -79,15 +76,20 @@ final class ExactlyOnceDelivery implements Delivery {
 		}
 	}
 
-	private void inTransaction(int events, Runnable work) {
+	private void inTransaction(int events, Runnable prepare, Runnable handle) {
+		AtomicBoolean isPrepared = new AtomicBoolean();
 		try {
-			this.transaction.executeWithoutResult((status) -> work.run());
+			this.transaction.executeWithoutResult((status) -> {
+				prepare.run();
+				isPrepared.set(true);
+				handle.run();
+			});
 		}
 		catch (HandlerFailure | LostCursorException ex) {
 			throw ex;
 		}
-		catch (RuntimeException ex) {
-			if (DatabaseTrouble.of(ex) == DatabaseTrouble.OUTAGE) {
+		catch (RuntimeException | Error ex) {
+			if (!isPrepared.get()) {
 				throw ex;
 			}
 			throw new HandlerFailure(ex, events);

@@ -79,7 +79,7 @@ final class FailurePolicy {
 			try {
 				listener.onDeadLetter(event, this.group, reason);
 			}
-			catch (RuntimeException ex) {
+			catch (RuntimeException | Error ex) {
 				logger.error("{} failed on dead event {} of group {}", listener, event.id(), this.group, ex);
 			}
 		}
@@ -92,7 +92,7 @@ final class FailurePolicy {
 		try {
 			return this.errorHandler.onFailure(event, this.group, reason);
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | Error ex) {
 			logger.error("{} failed on event {} of group {}", this.errorHandler, event.id(), this.group, ex);
 			return Decision.RETRY;
 		}

@@ -28,13 +28,29 @@ final class HandlerInvoker {
 	}
 
 	/**
-	 * Calls the handler and waits for what it leaves to others.
+	 * Calls the handler, with all events or with one after the other, as it takes them,
+	 * and waits for what it leaves to others.
 	 * @param claim where the events are from
 	 * @param stored the events
 	 * @param attempt which attempt this is
 	 * @throws HandlerFailure if it fails in any way
 	 */
 	void invoke(Claim claim, List<StoredEvent> stored, int attempt) {
+		if (this.endpoint.batch() || stored.size() == 1) {
+			call(claim, stored, attempt);
+			return;
+		}
+		for (int i = 0; i < stored.size(); i++) {
+			try {
+				call(claim, List.of(stored.get(i)), attempt);
+			}
+			catch (HandlerFailure failure) {
+				throw failure.ofEvent(i);
+			}
+		}
+	}
+
+	private void call(Claim claim, List<StoredEvent> stored, int attempt) {
 		try {
 			List<Event<Object>> events = new ArrayList<>(stored.size());
 			for (StoredEvent event : stored) {
@@ -50,17 +66,17 @@ final class HandlerInvoker {
 		}
 	}
 
-	/** Returns an event with its payload as JSON text. */
+	/** Returns an event with its payload as JSON text, for those who hear of failures. */
 	Event<String> asText(Claim claim, StoredEvent stored, int attempt) {
-		return this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+		return this.converter.readLeniently(stored, claim.stream(), claim.partition(), attempt);
 	}
 
 	private Event<Object> read(Claim claim, StoredEvent stored, int attempt, int index) {
-		Event<String> event = asText(claim, stored, attempt);
-		if (this.endpoint.payloadType() == null) {
-			return event.withPayload(event.payload());
-		}
 		try {
+			Event<String> event = this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+			if (this.endpoint.payloadType() == null) {
+				return event.withPayload(event.payload());
+			}
 			return event.withPayload(this.converter.readPayload(event, this.endpoint.payloadType()));
 		}
 		catch (UnreadableEventException ex) {

@@ -55,8 +55,12 @@ final class Progress {
 		return this.position;
 	}
 
+	/**
+	 * Events up to the position whose ledger rows can go with it. Those that were done
+	 * before this read may be above it, and must be found by the next.
+	 */
 	List<Long> handled() {
-		return this.handled;
+		return this.handled.stream().filter((id) -> id <= this.position).toList();
 	}
 
 }

@@ -104,6 +104,8 @@ final class Worker implements Runnable {
 			try {
 				Claim next = runOnce(claim, run, holder, start);
 				this.work.backOff().succeeded(claim);
+				// now, as it may be long until there is no more work
+				this.container.recovered();
 				claim = next;
 			}
 			catch (LostCursorException ex) {

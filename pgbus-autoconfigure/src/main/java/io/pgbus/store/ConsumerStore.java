@@ -21,7 +21,8 @@ import org.springframework.dao.DataAccessException;
  * times are the database's.
  * <p>
  * A consumer is dead if its heartbeat is older than its timeout, or at once if it held
- * the advisory lock of its LISTEN connection and the lock is gone. A server that has just
+ * the advisory lock of its LISTEN connection and the lock is gone. The LISTEN connection
+ * sees to the heartbeat while the pool has no connection for it. A server that has just
  * started judges nobody: every lock went with the old one.
  *
  * @since 0.1.0
@@ -51,7 +52,8 @@ public final class ConsumerStore {
 			delete from {bus}.member where consumer_id = :consumerId and listener = :listener
 			""";
 
-	private static final String IS_DEAD = """
+	/** The consumer k is dead. */
+	static final String IS_DEAD = """
 			pg_postmaster_start_time() < clock_timestamp() - k.timeout
 			and (
 				k.heartbeat_at < clock_timestamp() - k.timeout

@@ -70,6 +70,11 @@ public final class CursorStore {
 			and (:types::text[] is null or f.type = any(:types::text[]) or %s)
 			""".formatted(NOBODY_HANDLES.formatted("f.type"));
 
+	/** A free cursor c with state s has events to read, or may have. */
+	static final String IS_FREE_AND_HAS_EVENTS = """
+			s.owner is null and (s.position < s.ceiling or %s)
+			""".formatted(HAS_NEWS);
+
 	/** A free cursor c with state s is worth taking. */
 	static final String IS_FREE_AND_HAS_WORK = """
 			s.owner is null
@@ -88,32 +93,35 @@ public final class CursorStore {
 			""";
 
 	/**
-	 * Takes the free cursor that has waited longest. The lock on the cursor's row only
-	 * keeps claims out of each other's way. What makes two owners impossible is that the
-	 * state is taken by deleting the version that was seen.
+	 * Takes the cursor that has waited longest of those for which something holds. The
+	 * lock on the cursor's row only keeps claims out of each other's way. What makes two
+	 * owners impossible is that the state is taken by deleting the version that was seen.
 	 */
-	private static final String TAKE_FREE = """
-			with free as (
+	static final String TAKE = """
+			with chosen as (
 				select c.id, s.version
 				from {bus}.cursor c
 				%s
 				where c.group_id = :groupId and c.stream_id = any(:streamIds) and c.id <> all(:avoided)
 				and not (select g.paused from {bus}.consumer_group g where g.id = c.group_id)
-				and (
-					s.awaits_type is null or :types::text[] is null or s.awaits_type = any(:types::text[])
-					or %s
-				)
-				and %s
+				and %%s
 				order by s.changed_at
 				limit 1
 				for no key update of c skip locked
 			),
 			taken as (
-				delete from {bus}.cursor_state s using free f
-				where s.cursor_id = f.id and s.version = f.version
+				delete from {bus}.cursor_state s using chosen o
+				where s.cursor_id = o.id and s.version = o.version
 				returning s.cursor_id, s.version, s.position, s.ceiling, clock_timestamp() as claimed_at, %s
 			),
-			""".formatted(STATE, NOBODY_HANDLES.formatted("s.awaits_type"), IS_FREE_AND_HAS_WORK, HORIZONS);
+			""".formatted(STATE, HORIZONS);
+
+	/** The next event is not left for another member. */
+	private static final String IS_FOR_THESE_TYPES = """
+			(
+				s.awaits_type is null or :types::text[] is null or s.awaits_type = any(:types::text[])
+				or %s
+			)""".formatted(NOBODY_HANDLES.formatted("s.awaits_type"));
 
 	/** Takes the state of a cursor that is already held, at its new position. */
 	private static final String TAKE_HELD = """
@@ -257,7 +265,7 @@ public final class CursorStore {
 				select cursor_id, version + 1, :awaitsType::text, ceiling, :position, %1$s from taken
 				returning 1
 			)
-			select count(*) from saved
+			select 1 from saved
 			""".formatted(HORIZONS);
 
 	/** Frees cursors c, whose state s is theirs to change. */
@@ -317,9 +325,9 @@ public final class CursorStore {
 		boolean takesAll = subscription.types() == null && subscription.filter() == null;
 		this.subscription.put("scan",
 				takesAll ? subscription.batchSize() : Math.max(subscription.batchSize(), SELECTIVE_SCAN));
-		String read = READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
-				EventFilter.condition(subscription.filter()), IS_DUE);
-		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND, TAKE_FREE + read);
+		String read = read(subscription.filter());
+		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND,
+				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read);
 		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
 		this.release = database.ownRoundTrip(RELEASE);
 		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,
@@ -335,6 +343,12 @@ public final class CursorStore {
 	 */
 	public static CursorStore unfiltered(BusDatabase database, Subscription subscription) {
 		return new CursorStore(database, subscription.withoutFilter(), false);
+	}
+
+	/** Reads on in the cursor that the preceding part of the statement took. */
+	static String read(@Nullable String filter) {
+		return READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
+				EventFilter.condition(filter), IS_DUE);
 	}
 
 	/**
@@ -367,7 +381,8 @@ public final class CursorStore {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
-		parameters.put("checkDone", false);
+		// who was here before may have read more at once, and done it
+		parameters.put("checkDone", !claim.done().isEmpty());
 		parameters.put("cursorId", claim.cursorId());
 		parameters.put("version", claim.version());
 		parameters.put("position", position);
@@ -391,10 +406,7 @@ public final class CursorStore {
 		parameters.put("position", position);
 		parameters.put("handled", handled.toArray(new Long[0]));
 		parameters.put("awaitsType", awaitsType);
-		return this.release.run(parameters, (row) -> {
-			row.next();
-			return row.getInt(1) > 0;
-		});
+		return this.release.run(parameters, ResultSet::next);
 	}
 
 	/**
@@ -407,6 +419,10 @@ public final class CursorStore {
 	}
 
 	private Optional<Claim> readClaim(ResultSet row) throws SQLException {
+		return readClaim(row, this.isFiltered);
+	}
+
+	static Optional<Claim> readClaim(ResultSet row, boolean isFiltered) throws SQLException {
 		if (!row.next()) {
 			return Optional.empty();
 		}
@@ -432,7 +448,7 @@ public final class CursorStore {
 		}
 		while (row.next());
 		return Optional.of(new Claim(cursorId, version, stream, streamId, partition, position, readingTo, ceiling,
-				this.isFiltered, retriesDue, awaitsType, events, done));
+				isFiltered, retriesDue, awaitsType, events, done));
 	}
 
 	static StoredEvent readEvent(ResultSet row) throws SQLException {

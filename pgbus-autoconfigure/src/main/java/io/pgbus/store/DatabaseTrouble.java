@@ -1,11 +1,15 @@
 package io.pgbus.store;
 
 import java.sql.SQLException;
-import java.sql.SQLTransientConnectionException;
+import java.util.List;
 
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.dao.DataAccessException;
 import org.springframework.dao.PessimisticLockingFailureException;
 import org.springframework.jdbc.CannotGetJdbcConnectionException;
 import org.springframework.transaction.CannotCreateTransactionException;
+import org.springframework.transaction.TransactionSystemException;
 
 /**
  * What an exception says about the database, as opposed to the work that was done with
@@ -25,6 +29,12 @@ public enum DatabaseTrouble {
 	NONE;
 
 	/**
+	 * The connection is lost; the server shuts down, has crashed or starts; it has no
+	 * resources; it has become a standby.
+	 */
+	private static final List<String> OUTAGES = List.of("08", "57P", "53", "25006");
+
+	/**
 	 * Looks through an exception and its causes.
 	 * @param throwable the exception
 	 * @return what it says
@@ -41,20 +51,32 @@ public enum DatabaseTrouble {
 		return NONE;
 	}
 
+	/** Tells whether a lock was not granted within the lock timeout. */
+	static boolean isLockTimeout(DataAccessException ex) {
+		return ex.getMostSpecificCause() instanceof SQLException cause && "55P03".equals(cause.getSQLState());
+	}
+
 	private static DatabaseTrouble ofOne(Throwable cause) {
-		if (cause instanceof SQLException ex && ex.getSQLState() != null) {
-			String state = ex.getSQLState();
-			// connection exceptions, and a server that shuts down, crashed or starts
-			if (state.startsWith("08") || state.startsWith("57P") || "53300".equals(state)) {
-				return OUTAGE;
-			}
-			return ("40001".equals(state) || "40P01".equals(state)) ? CONFLICT : NONE;
+		if (cause instanceof SQLException ex) {
+			return ofState(ex.getSQLState());
 		}
-		if (cause instanceof SQLTransientConnectionException || cause instanceof CannotGetJdbcConnectionException
-				|| cause instanceof CannotCreateTransactionException) {
+		if (cause instanceof TransactionSystemException ex && ex.getApplicationException() != null) {
+			// the cause is why the rollback failed as well
+			return of(ex.getApplicationException());
+		}
+		if (cause instanceof CannotGetJdbcConnectionException || cause instanceof CannotCreateTransactionException) {
 			return OUTAGE;
 		}
 		return (cause instanceof PessimisticLockingFailureException) ? CONFLICT : NONE;
+	}
+
+	private static DatabaseTrouble ofState(@Nullable String state) {
+		// What has no state is not from the server but from a pool, which has no
+		// connection, or has taken away one that was lost.
+		if (state == null || OUTAGES.stream().anyMatch(state::startsWith)) {
+			return OUTAGE;
+		}
+		return ("40001".equals(state) || "40P01".equals(state)) ? CONFLICT : NONE;
 	}
 
 }

@@ -10,6 +10,7 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
+import org.springframework.dao.DuplicateKeyException;
 import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
 
 /**
@@ -31,6 +32,32 @@ public final class FailureStore {
 				clock_timestamp() + make_interval(secs => :delay), clock_timestamp(), clock_timestamp(),
 				:errorType, :errorMessage, :errorStack)
 			on conflict (cursor_id, event_id) do nothing
+			""";
+
+	/**
+	 * Fails on the unique key if an event is done, and waits for a transaction of which
+	 * that is not known yet: a handler whose commit was not answered may have succeeded.
+	 */
+	private static final String PROVE_UNDONE = """
+			insert into {bus}.ledger (cursor_id, event_id) values (:cursorId, :eventId)
+			""";
+
+	private static final String TAKE_PROOF_BACK = """
+			delete from {bus}.ledger where cursor_id = :cursorId and event_id = :eventId
+			""";
+
+	/**
+	 * An event above the position will be read again if the position is not saved, and is
+	 * found to be done by its ledger row then, as its failure is no more.
+	 */
+	private static final String ENTER_IF_AHEAD = """
+			insert into {bus}.ledger (cursor_id, event_id)
+			select s.cursor_id, e.id
+			from {bus}.cursor_state s
+			join {bus}.event e on e.stream_id = :streamId and e.partition = :partition and e.id = :eventId
+			where s.cursor_id = :cursorId and s.version = :version
+			and e.id > s.position and not pg_visible_in_snapshot(e.tx, s.low_snapshot)
+			on conflict do nothing
 			""";
 
 	private static final String HOLD = """
@@ -115,10 +142,20 @@ public final class FailureStore {
 	 * @param claim the claim
 	 * @param event the event
 	 * @param failure the failure
-	 * @return whether the cursor is still held; if not, nothing was recorded
+	 * @return whether the cursor is still held and the event is not done; if not, nothing
+	 * was recorded
 	 */
 	public boolean record(Claim claim, StoredEvent event, Failure failure) {
-		return whileHeld(claim, () -> failure.bind(of(RECORD, claim, event)).param("type", event.type()).update());
+		try {
+			return whileHeld(claim, () -> {
+				of(PROVE_UNDONE, claim, event).update();
+				of(TAKE_PROOF_BACK, claim, event).update();
+				failure.bind(of(RECORD, claim, event)).param("key", event.key()).param("type", event.type()).update();
+			});
+		}
+		catch (DuplicateKeyException ex) {
+			return false;
+		}
 	}
 
 	/**
@@ -131,7 +168,8 @@ public final class FailureStore {
 	 */
 	public boolean hold(Claim claim, Collection<StoredEvent> events) {
 		return whileHeld(claim, () -> {
-			events.forEach((event) -> of(HOLD, claim, event).param("type", event.type()).update());
+			events.forEach(
+					(event) -> of(HOLD, claim, event).param("key", event.key()).param("type", event.type()).update());
 			events.forEach((event) -> promote(this.database.own(PROMOTE), claim, event));
 		});
 	}
@@ -177,16 +215,28 @@ public final class FailureStore {
 	 * must be rolled back
 	 */
 	public boolean resolveInTransaction(Claim claim, Holder holder, Due due) {
-		this.database.joining(Ledger.SIGN).param("consumerId", holder.consumerId()).query().listOfRows();
+		this.database.joining(Ledger.SIGN)
+			.param("consumerId", holder.consumerId())
+			.param("cursorId", claim.cursorId())
+			.query()
+			.listOfRows();
 		if (remove(this.database.joining(RESOLVE), claim, due) == 0) {
 			return false;
 		}
 		promote(this.database.joining(PROMOTE), claim, due.event());
+		this.database.joining(ENTER_IF_AHEAD)
+			.param("cursorId", claim.cursorId())
+			.param("version", claim.version())
+			.param("streamId", claim.streamId())
+			.param("partition", claim.partition())
+			.param("eventId", due.event().id())
+			.update();
 		return isHeld(this.database.joining(IS_HELD), claim);
 	}
 
 	private boolean whileHeld(Claim claim, Runnable change) {
 		return Boolean.TRUE.equals(this.database.ownTransaction().execute((status) -> {
+			this.database.own(Ledger.SHARE).param("cursorId", claim.cursorId()).query().listOfRows();
 			change.run();
 			boolean held = isHeld(this.database.own(IS_HELD), claim);
 			if (!held) {
@@ -197,10 +247,7 @@ public final class FailureStore {
 	}
 
 	private StatementSpec of(String sql, Claim claim, StoredEvent event) {
-		return this.database.own(sql)
-			.param("cursorId", claim.cursorId())
-			.param("eventId", event.id())
-			.param("key", event.key());
+		return this.database.own(sql).param("cursorId", claim.cursorId()).param("eventId", event.id());
 	}
 
 	private static int remove(StatementSpec statement, Claim claim, Due due) {

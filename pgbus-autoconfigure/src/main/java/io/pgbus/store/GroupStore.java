@@ -1,6 +1,6 @@
 package io.pgbus.store;
 
-import java.time.Instant;
+import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.Collection;
 import java.util.HashMap;
@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 
 import io.pgbus.StartPosition;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Consumer groups and where they start.
@@ -52,29 +53,11 @@ public final class GroupStore {
 	private static final String FROM_ID = "select '3:3:'::pg_snapshot, :eventId - 1, '3'::xid8";
 
 	/**
-	 * Behind the last event that is surely older than the instant. Ids and times are
-	 * drawn one after the other, so they grow together but for a short while; the exact
-	 * cut is the cursor's starts_at. The search halves the range of ids until nothing is
-	 * left of it.
+	 * Behind the last event that is surely older than the instant. The exact cut is the
+	 * cursor's starts_at.
 	 */
-	private static final String FROM_INSTANT = """
-			with recursive search(low, high) as (
-				select 0::bigint, (select last_value from {bus}.event_id)
-				union all
-				select
-					case when e.is_older then e.id else s.low end,
-					case when e.is_older then s.high else (s.low + s.high + 1) / 2 - 1 end
-				from search s
-				left join lateral (
-					select e.id, e.published_at < :startsAt::timestamptz - interval '1 minute' as is_older
-					from {bus}.event e
-					where e.stream_id = c.stream_id and e.partition = c.partition
-					and e.id >= (s.low + s.high + 1) / 2
-					order by e.id limit 1
-				) e on true
-				where s.low < s.high
-			)
-			select '3:3:'::pg_snapshot, max(low), '3'::xid8 from search""";
+	private static final String FROM_INSTANT = "select '3:3:'::pg_snapshot, ("
+			+ TimeSearch.LAST_BEFORE.formatted(":startsAt::timestamptz - " + TimeSearch.SLACK) + "), '3'::xid8";
 
 	private static final String IDS = """
 			select (select id from {bus}.consumer_group where name = :group) as group_id,
@@ -119,9 +102,8 @@ public final class GroupStore {
 		Map<String, Object> parameters = new HashMap<>();
 		parameters.put("group", group);
 		parameters.put("streams", streams.toArray(new String[0]));
-		parameters.put("eventId", (start instanceof StartPosition.AtEvent at) ? at.eventId() : 1L);
-		parameters.put("startsAt",
-				(start instanceof StartPosition.AtInstant at) ? at.instant().atOffset(ZoneOffset.UTC) : null);
+		parameters.put("eventId", eventId(start));
+		parameters.put("startsAt", startsAt(start));
 		return roundTripFor(start).run(parameters, (row) -> {
 			row.next();
 			Integer[] streamIds = (Integer[]) row.getArray("stream_ids").getArray();
@@ -134,6 +116,22 @@ public final class GroupStore {
 			return this.createAtLatest;
 		}
 		return (start instanceof StartPosition.AtInstant) ? this.createAtInstant : this.createAtEvent;
+	}
+
+	/** The horizon to start at for a cursor c, with the parameters of the next two. */
+	static String horizon(StartPosition start) {
+		if (start instanceof StartPosition.Latest) {
+			return FROM_NOW;
+		}
+		return (start instanceof StartPosition.AtInstant) ? FROM_INSTANT : FROM_ID;
+	}
+
+	static long eventId(StartPosition start) {
+		return (start instanceof StartPosition.AtEvent at) ? at.eventId() : 1L;
+	}
+
+	static @Nullable OffsetDateTime startsAt(StartPosition start) {
+		return (start instanceof StartPosition.AtInstant at) ? at.instant().atOffset(ZoneOffset.UTC) : null;
 	}
 
 	/**

@@ -36,6 +36,26 @@ final class Horizon {
 	static final String PLANNER = "select " + SETTINGS;
 
 	/**
+	 * The same in a transaction of the caller's, which gets its own settings back by
+	 * {@link #RETURNED}.
+	 */
+	static final String BORROWED = """
+			select
+				set_config('pgbus.seqscan', current_setting('enable_seqscan'), true),
+				set_config('pgbus.bitmapscan', current_setting('enable_bitmapscan'), true),
+				set_config('pgbus.jit', current_setting('jit'), true),
+				set_config('pgbus.plan_cache_mode', current_setting('plan_cache_mode'), true),
+			""" + SETTINGS;
+
+	/** Expressions that end {@link #BORROWED}. */
+	static final String RETURNED = """
+			set_config('enable_seqscan', current_setting('pgbus.seqscan'), true),
+			set_config('enable_bitmapscan', current_setting('pgbus.bitmapscan'), true),
+			set_config('jit', current_setting('pgbus.jit'), true),
+			set_config('plan_cache_mode', current_setting('pgbus.plan_cache_mode'), true)
+			""";
+
+	/**
 	 * Step one, as a statement: keeps the floor for the transaction, and sets the
 	 * planner.
 	 */

@@ -23,11 +23,21 @@ import org.springframework.dao.DuplicateKeyException;
 public final class Ledger {
 
 	/**
+	 * Keeps a cursor from being moved or deleted from outside while this transaction
+	 * lasts, whoever holds it. Who does that takes the same lock for itself alone (see
+	 * {@link GroupChanges}), so it meets no handler between its look and its commit.
+	 */
+	static final String SHARE = """
+			select pg_advisory_xact_lock_shared('{bus}.cursor'::regclass::oid::integer, :cursorId::integer)
+			""";
+
+	/**
 	 * Tells whose transaction this is, so that it can be ended when its process is frozen
-	 * (see {@link ConsumerStore#bury}).
+	 * (see {@link ConsumerStore#bury}), and shares the cursor.
 	 */
 	static final String SIGN = """
-			select pg_advisory_xact_lock_shared('{bus}.bus'::regclass::oid::integer, -:consumerId::integer)
+			select pg_advisory_xact_lock_shared('{bus}.bus'::regclass::oid::integer, -:consumerId::integer),
+				pg_advisory_xact_lock_shared('{bus}.cursor'::regclass::oid::integer, :cursorId::integer)
 			""";
 
 	private static final String ENTER = """

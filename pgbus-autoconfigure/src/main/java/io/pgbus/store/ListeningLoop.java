@@ -92,6 +92,7 @@ final class ListeningLoop implements Runnable {
 			while (!isStopped()) {
 				lock(opened);
 				passOn(opened.await(WAIT.compareTo(this.timing.probeInterval) < 0 ? WAIT : this.timing.probeInterval));
+				opened.beat();
 				if (opened.probe(this.timing.probeInterval)) {
 					this.mark.set(this.consumerId.getAsInt(), true);
 				}

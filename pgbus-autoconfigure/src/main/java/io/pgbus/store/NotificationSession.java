@@ -45,6 +45,15 @@ final class NotificationSession implements AutoCloseable {
 			select pg_advisory_unlock_shared('{bus}.bus'::regclass::oid::integer, ?)
 			""";
 
+	/**
+	 * Stands in where the pool has no connection for the consumer's own heartbeat, since
+	 * handlers hold them all. Else it finds nothing to do.
+	 */
+	private static final String BEAT = """
+			update {bus}.consumer set heartbeat_at = clock_timestamp()
+			where id = ? and heartbeat_at < clock_timestamp() - timeout / 4
+			""";
+
 	/** Lost sessions would let the consumer seem alive after its end. */
 	private static final String END_LOST_SESSIONS = """
 			select count(pg_terminate_backend(l.pid)) from pg_locks l
@@ -53,6 +62,8 @@ final class NotificationSession implements AutoCloseable {
 			and l.classid = '{bus}.bus'::regclass::oid and l.objid = ?::integer::oid
 			and l.pid <> pg_backend_pid()
 			""";
+
+	private static final long BEAT_NANOS = 500_000_000;
 
 	/**
 	 * How often to look for a session that is handed on. A pooler hands out either the
@@ -73,6 +84,8 @@ final class NotificationSession implements AutoCloseable {
 	private int consumerId = WakeUpMessage.NOBODY;
 
 	private long heardAt = System.nanoTime();
+
+	private long beatAt = System.nanoTime();
 
 	private NotificationSession(BusDatabase database, Connection connection, Duration answerTimeout)
 			throws SQLException {
@@ -184,6 +197,17 @@ final class NotificationSession implements AutoCloseable {
 			logger.debug("Lost sessions of consumer {} could not be ended", consumerId, ex);
 		}
 		return true;
+	}
+
+	/**
+	 * Says that the consumer lives, if it has not done so itself for some time.
+	 * @throws SQLException if the connection is lost
+	 */
+	void beat() throws SQLException {
+		if (this.consumerId != WakeUpMessage.NOBODY && System.nanoTime() - this.beatAt >= BEAT_NANOS) {
+			run(BEAT, this.consumerId);
+			this.beatAt = System.nanoTime();
+		}
 	}
 
 	/**

@@ -29,6 +29,12 @@ final class RoundTrip {
 
 	private static final SQLExceptionTranslator TRANSLATOR = new SQLExceptionSubclassTranslator();
 
+	/**
+	 * None of these statements waits for others, so an answer that takes this long will
+	 * not come, and a worker must not wait for it until TCP gives up.
+	 */
+	private static final int NETWORK_TIMEOUT_MILLIS = 60_000;
+
 	private final DataSource dataSource;
 
 	private final boolean own;
@@ -104,12 +110,19 @@ final class RoundTrip {
 
 	private <T> T runOwn(@Nullable Object[] values, Results<T> results) throws SQLException {
 		try (Connection connection = this.dataSource.getConnection()) {
+			int networkTimeout = connection.getNetworkTimeout();
+			connection.setNetworkTimeout(Runnable::run, NETWORK_TIMEOUT_MILLIS);
 			try {
 				return execute(connection, values, results);
 			}
 			catch (SQLException | RuntimeException ex) {
 				rollback(connection, ex);
 				throw ex;
+			}
+			finally {
+				if (!connection.isClosed()) {
+					connection.setNetworkTimeout(Runnable::run, networkTimeout);
+				}
 			}
 		}
 	}

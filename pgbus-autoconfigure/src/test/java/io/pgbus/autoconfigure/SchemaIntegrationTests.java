@@ -12,6 +12,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.stream.Stream;
 
+import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.DeliveryMode;
 import io.pgbus.EventPublisher;
 import io.pgbus.PgBusException;
@@ -166,6 +167,7 @@ class SchemaIntegrationTests {
 			publishes(context);
 			listens(context);
 			retries(context);
+			commands(context);
 		});
 		// what is there already needs no rights to be made
 		as("pgbus_test_user", "granted").run(SchemaIntegrationTests::publishes);
@@ -220,6 +222,15 @@ class SchemaIntegrationTests {
 					}
 				}));
 		await().untilAsserted(() -> assertThat(attempts).containsExactly(1, 2));
+	}
+
+	private static void commands(ApplicationContext context) {
+		ConsumerGroupOperations groups = context.getBean(ConsumerGroupOperations.class);
+		groups.createGroup("pull", List.of("orders"), StartPosition.earliest());
+		assertThat(groups.read("pull", "me", 10)).hasSize(1);
+		groups.seek("pull", StartPosition.latest(), true);
+		groups.pauseGroup("pull");
+		groups.deleteGroup("pull", true);
 	}
 
 	/** As psql does it: the script as it is, with the search path set. */

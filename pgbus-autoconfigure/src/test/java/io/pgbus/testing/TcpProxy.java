@@ -70,6 +70,21 @@ public final class TcpProxy implements AutoCloseable {
 		this.links.forEach((link) -> link.silent = true);
 	}
 
+	/**
+	 * Lets the server's answers on the connections that there are now get lost, while
+	 * what is sent to it still arrives. New ones work.
+	 */
+	public void loseAnswers() {
+		this.links.forEach((link) -> link.losesAnswers = true);
+	}
+
+	/**
+	 * Cuts the connections that there are now. New ones work.
+	 */
+	public void cut() {
+		this.links.forEach(Link::close);
+	}
+
 	private void accept() {
 		try {
 			while (true) {
@@ -114,6 +129,8 @@ public final class TcpProxy implements AutoCloseable {
 
 		private volatile boolean silent;
 
+		private volatile boolean losesAnswers;
+
 		Link(Socket client, Socket target) {
 			this.client = client;
 			this.target = target;
@@ -125,7 +142,7 @@ public final class TcpProxy implements AutoCloseable {
 				InputStream in = from.getInputStream();
 				OutputStream out = to.getOutputStream();
 				for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
-					if (!this.silent) {
+					if (!this.silent && !(this.losesAnswers && from == this.target)) {
 						out.write(buffer, 0, read);
 					}
 				}

@@ -18,12 +18,12 @@ insert into bus (schema_version) values (1);
 -- horizon's floor is read from it without looking at is_called. No cache, or ids of one transaction would be drawn before
 -- a horizon reads the floor and be used after it.
 create sequence event_id as bigint minvalue 0 start with 0 cache 1;
-select nextval('event_id');
+do $$ begin perform nextval('event_id'); end $$;
 
 create table stream (
 	id integer generated always as identity primary key,
 	name text not null unique check (length(name) between 1 and 200),
-	partitions integer not null check (partitions between 1 and 1024),
+	partitions integer not null default 8 check (partitions between 1 and 1024),
 	created_at timestamptz not null default clock_timestamp()
 );
 
@@ -37,10 +37,10 @@ create table event (
 	partition integer not null,
 	-- bytes of the payload as JSON text, so that a read can stop at a size without looking at the payloads
 	size integer not null,
-	type text not null,
-	key text,
+	type text not null check (length(type) between 1 and 200),
+	key text check (length(key) between 1 and 1000),
 	payload jsonb not null,
-	headers jsonb,
+	headers jsonb check (jsonb_typeof(headers) = 'object'),
 	primary key (stream_id, partition, id)
 ) partition by range (id);
 
@@ -163,4 +163,19 @@ create function partition_of(key text, partitions integer) returns integer
 	return case
 		when key is null then floor(random() * partitions)::integer
 		else abs(mod(hashtextextended(key collate "C", 0), partitions))::integer
+	end;
+
+-- Publishes an event from SQL, a trigger for one, in the caller's transaction; makes the stream on first use.
+-- Returns the id. Instances find the event by polling; to wake them at once, notify them after the commit.
+create function publish(stream text, key text, type text, payload jsonb, headers jsonb default null) returns bigint
+	language sql volatile
+	begin atomic
+		insert into stream (name) select publish.stream
+			where not exists (select from stream s where s.name = publish.stream)
+			on conflict do nothing;
+		insert into event (stream_id, partition, size, type, key, payload, headers)
+			select s.id, partition_of(publish.key, s.partitions), octet_length(publish.payload::text),
+				publish.type, publish.key, publish.payload, publish.headers
+			from stream s where s.name = publish.stream
+			returning id;
 	end;

@@ -1,0 +1,108 @@
+package io.pgbus.test;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+import io.pgbus.StartPosition;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.listener.PgListenerEndpoint;
+import io.pgbus.store.IdleStore;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Lets a test wait for listeners, and see what is published: <pre class="code">
+ * try (CapturedEvents captured = tester.capture("orders")) {
+ *     orders.place(order);
+ *     tester.awaitHandled();
+ *     assertThat(captured.events()).extracting(Event::type).containsExactly("order.placed");
+ * }
+ * </pre> A bean of this type is there in tests annotated with
+ * {@link AutoConfigurePgBusTester}.
+ *
+ * @since 0.1.0
+ */
+public final class PgBusTester {
+
+	private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(30);
+
+	private static final long LOOK_AGAIN_MILLIS = 20;
+
+	private final IdleStore idle;
+
+	private final PgListenerContainerRegistry registry;
+
+	private final AtomicInteger captures = new AtomicInteger();
+
+	/**
+	 * Creates a tester.
+	 * @param idle tells what is still to do
+	 * @param registry runs the listeners that capture events
+	 */
+	public PgBusTester(IdleStore idle, PgListenerContainerRegistry registry) {
+		this.idle = idle;
+		this.registry = registry;
+	}
+
+	/**
+	 * Waits for up to 30 seconds until every group that has a running listener has
+	 * handled everything that is committed; see {@link #awaitHandled(Duration)}.
+	 */
+	public void awaitHandled() {
+		awaitHandled(DEFAULT_TIMEOUT);
+	}
+
+	/**
+	 * Waits until every group that has a running listener, in this application or
+	 * another, has handled everything that is committed. Events that handlers publish
+	 * meanwhile count as well. Events that are retried are waited for, dead ones are not.
+	 * @param timeout how long to wait at most
+	 * @throws AssertionError if that is not long enough, with what is still to do
+	 */
+	public void awaitHandled(Duration timeout) {
+		await(timeout, () -> {
+			List<String> busy = this.idle.busy();
+			return busy.isEmpty() ? null : "Not everything was handled: " + busy;
+		});
+	}
+
+	/**
+	 * Starts to capture the events of streams, beginning with the next that is committed.
+	 * The group that does so is a group like others, with a name of its own.
+	 * @param streams the names of the streams
+	 * @return what is captured, to be closed when it is not needed any more
+	 */
+	public CapturedEvents capture(String... streams) {
+		String id = "pgbus-tester-" + ProcessHandle.current().pid() + "-" + System.nanoTime() + "-"
+				+ this.captures.incrementAndGet();
+		CapturedEvents captured = new CapturedEvents(() -> this.registry.unregister(id));
+		this.registry.register(PgListenerEndpoint.id(id)
+			.streams(streams)
+			.start(StartPosition.latest())
+			.onEvent(String.class, captured::add));
+		return captured;
+	}
+
+	/**
+	 * Looks until nothing is missing.
+	 */
+	static void await(Duration timeout, Supplier<@Nullable String> missing) {
+		long end = System.nanoTime() + timeout.toNanos();
+		String what = missing.get();
+		while (what != null) {
+			if (System.nanoTime() - end > 0) {
+				throw new AssertionError(what + " (after " + timeout + ")");
+			}
+			try {
+				Thread.sleep(LOOK_AGAIN_MILLIS);
+			}
+			catch (InterruptedException ex) {
+				Thread.currentThread().interrupt();
+				throw new AssertionError("Interrupted. " + what, ex);
+			}
+			what = missing.get();
+		}
+	}
+
+}

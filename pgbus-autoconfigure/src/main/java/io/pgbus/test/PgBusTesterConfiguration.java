@@ -1,0 +1,21 @@
+package io.pgbus.test;
+
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.IdleStore;
+
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/**
+ * The beans that {@link AutoConfigurePgBusTester} imports.
+ */
+@Configuration(proxyBeanMethods = false)
+class PgBusTesterConfiguration {
+
+	@Bean
+	PgBusTester pgBusTester(BusDatabase database, PgListenerContainerRegistry registry) {
+		return new PgBusTester(new IdleStore(database), registry);
+	}
+
+}
