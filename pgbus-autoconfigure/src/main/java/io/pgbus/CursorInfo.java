@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
  * is free
  * @param since since when it is held, by the database's clock, or {@code null} if it is
  * free
- * @param estimatedLag how many events there are above the position: exact for a few
- * hundred, beyond that an estimate from the ids, which other streams share; events that
- * the group's listeners pass over are among them, failed events are not
+ * @param estimatedLag how many events there are above the position: exact up to 200,
+ * beyond that an estimate from the ids, which other streams share; events that the
+ * group's listeners pass over are among them, failed events are not
  * @since 0.1.0
  */
 public record CursorInfo(String stream, int partition, long position, @Nullable String consumer,

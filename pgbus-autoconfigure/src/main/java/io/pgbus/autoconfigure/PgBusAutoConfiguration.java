@@ -9,6 +9,7 @@ import java.util.function.Supplier;
 
 import javax.sql.DataSource;
 
+import io.micrometer.observation.ObservationRegistry;
 import io.pgbus.EventPublisher;
 import io.pgbus.EventTypeResolver;
 import io.pgbus.PgBusException;
@@ -16,6 +17,9 @@ import io.pgbus.autoconfigure.PgBusProperties.Schema.Initialize;
 import io.pgbus.core.AnnotationEventTypeResolver;
 import io.pgbus.core.DefaultEventPublisher;
 import io.pgbus.core.EventConverter;
+import io.pgbus.core.EventPublisherObservationConvention;
+import io.pgbus.core.PublisherInstruments;
+import io.pgbus.core.PublisherMetrics;
 import io.pgbus.core.WakeUps;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.EventStore;
@@ -107,14 +111,23 @@ public final class PgBusAutoConfiguration {
 	}
 
 	@Bean
+	@ConditionalOnMissingBean
+	PublisherInstruments pgBusPublisherInstruments(ObjectProvider<ObservationRegistry> observations,
+			ObjectProvider<EventPublisherObservationConvention> convention, ObjectProvider<PublisherMetrics> metrics) {
+		return new PublisherInstruments(observations.getIfUnique(() -> ObservationRegistry.NOOP),
+				convention.getIfAvailable(), metrics.getIfAvailable(() -> PublisherMetrics.NONE));
+	}
+
+	@Bean
 	@ConditionalOnMissingBean(EventPublisher.class)
 	DefaultEventPublisher pgBusEventPublisher(BusDatabase database, StreamStore streams, EventConverter converter,
-			EventTypeResolver types, ObjectProvider<WakeUps> wakeUps, PgBusProperties properties) {
+			EventTypeResolver types, ObjectProvider<WakeUps> wakeUps, PgBusProperties properties,
+			PublisherInstruments instruments) {
 		// looked up at the first event, as they may need who publishes, and once
 		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new DefaultEventPublisher(database, new EventStore(database, streams), converter, types,
 				(streamId) -> all.get().forEach((each) -> each.published(streamId)),
-				properties.getPublisher().getMaxPayload());
+				properties.getPublisher().getMaxPayload(), instruments);
 	}
 
 	/**

@@ -5,6 +5,7 @@ import java.net.UnknownHostException;
 import java.util.HashSet;
 import java.util.Set;
 
+import io.micrometer.observation.ObservationRegistry;
 import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.DeadLetterListener;
 import io.pgbus.EventErrorHandler;
@@ -15,8 +16,11 @@ import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.DefaultConsumerGroupOperations;
 import io.pgbus.listener.DefaultPgListenerContainerRegistry;
 import io.pgbus.listener.ListenerDefaults;
+import io.pgbus.listener.ListenerInstruments;
+import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.listener.ListenerRuntime;
 import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.listener.PgListenerObservationConvention;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.GroupStore;
@@ -31,6 +35,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.system.ApplicationPid;
 import org.springframework.boot.thread.Threading;
+import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
 import org.springframework.transaction.PlatformTransactionManager;
@@ -130,13 +135,23 @@ public final class PgBusListenerAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
+	ListenerInstruments pgBusListenerInstruments(ObjectProvider<ObservationRegistry> observations,
+			ObjectProvider<PgListenerObservationConvention> convention, ObjectProvider<ListenerMetrics> metrics,
+			ApplicationEventPublisher events) {
+		return new ListenerInstruments(observations.getIfUnique(() -> ObservationRegistry.NOOP),
+				convention.getIfAvailable(), metrics.getIfAvailable(() -> ListenerMetrics.NONE), events);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
 	PgListenerContainerRegistry pgListenerContainerRegistry(BusDatabase database, GroupStore groups,
 			EventConverter converter, BusConsumer consumer, BusTransactions transactions, ListenerDefaults defaults,
 			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
-			Environment environment) {
-		return new DefaultPgListenerContainerRegistry(new ListenerRuntime(database, groups, converter, consumer,
-				transactions.transactionManager(), errorHandler.getIfAvailable(),
-				deadLetterListeners.orderedStream().toList(), Threading.VIRTUAL.isActive(environment), defaults));
+			ListenerInstruments instruments, Environment environment) {
+		return new DefaultPgListenerContainerRegistry(
+				new ListenerRuntime(database, groups, converter, consumer, transactions.transactionManager(),
+						errorHandler.getIfAvailable(), deadLetterListeners.orderedStream().toList(),
+						Threading.VIRTUAL.isActive(environment), defaults, instruments));
 	}
 
 }

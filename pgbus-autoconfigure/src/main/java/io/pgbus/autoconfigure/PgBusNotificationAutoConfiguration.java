@@ -109,7 +109,7 @@ public final class PgBusNotificationAutoConfiguration {
 
 		@Override
 		public void published(Set<Integer> streamIds) {
-			streamIds.forEach(this.consumer::published);
+			streamIds.forEach(this.consumer::publishedElsewhere);
 		}
 
 		@Override

@@ -344,6 +344,12 @@ public class PgBusProperties {
 		 */
 		private Duration pollInterval = ListenerDefaults.DEFAULT.pollInterval();
 
+		/**
+		 * Time without an event after which an application event tells that a listener is
+		 * idle. By default none does.
+		 */
+		private @Nullable Duration idleEventInterval;
+
 		private final Retry retry = new Retry();
 
 		private final DeadLetter deadLetter = new DeadLetter();
@@ -420,6 +426,14 @@ public class PgBusProperties {
 			this.pollInterval = pollInterval;
 		}
 
+		public @Nullable Duration getIdleEventInterval() {
+			return this.idleEventInterval;
+		}
+
+		public void setIdleEventInterval(@Nullable Duration idleEventInterval) {
+			this.idleEventInterval = idleEventInterval;
+		}
+
 		public Retry getRetry() {
 			return this.retry;
 		}
@@ -431,7 +445,7 @@ public class PgBusProperties {
 		ListenerDefaults toDefaults(DeliveryMode deliveryByDefault, RetryPolicy retryPolicy) {
 			return new ListenerDefaults((this.delivery != null) ? this.delivery : deliveryByDefault,
 					StartPosition.parse(this.start), this.concurrency, this.batchSize, this.batchBytes,
-					this.eventsPerTransaction, this.pollInterval, retryPolicy);
+					this.eventsPerTransaction, this.pollInterval, retryPolicy, this.idleEventInterval);
 		}
 
 	}

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 
 import io.pgbus.core.WakeUps;
+import io.pgbus.listener.ListenerMetrics.WakeUpCause;
 import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.ConsumerStore.Sight;
 import org.jspecify.annotations.Nullable;
@@ -138,24 +139,36 @@ public final class BusConsumer implements WakeUps {
 
 	@Override
 	public void published(int streamId) {
-		this.members.values()
-			.stream()
-			.filter((member) -> member.streamIds().contains(streamId))
-			.forEach((member) -> member.signal().published());
+		published(streamId, WakeUpCause.PUBLISH);
+	}
+
+	/**
+	 * Another instance has published events to a stream, which are committed.
+	 * @param streamId the stream
+	 */
+	public void publishedElsewhere(int streamId) {
+		published(streamId, WakeUpCause.NOTIFICATION);
 	}
 
 	/**
 	 * Any stream may have new events, which are committed.
 	 */
 	public void publishedSomewhere() {
-		this.members.values().forEach((member) -> member.signal().published());
+		this.members.values().forEach((member) -> member.signal().published(WakeUpCause.NOTIFICATION));
 	}
 
-	void wakeGroup(int groupId) {
+	private void published(int streamId, WakeUpCause cause) {
+		this.members.values()
+			.stream()
+			.filter((member) -> member.streamIds().contains(streamId))
+			.forEach((member) -> member.signal().published(cause));
+	}
+
+	void wakeGroup(int groupId, WakeUpCause cause) {
 		this.members.values()
 			.stream()
 			.filter((member) -> member.groupId() == groupId)
-			.forEach((member) -> member.signal().wakeOne());
+			.forEach((member) -> member.signal().wakeOne(cause));
 	}
 
 	/** A number for a worker that no other of this instance has. */
@@ -247,12 +260,12 @@ public final class BusConsumer implements WakeUps {
 		List<Integer> groupIds = new ArrayList<>();
 		this.members.values().forEach((member) -> groupIds.add(member.groupId()));
 		Sight sight = this.store.look(this.id, groupIds);
-		sight.groupsWithWork().forEach(this::wakeGroup);
+		sight.groupsWithWork().forEach((groupId) -> wakeGroup(groupId, WakeUpCause.POLL));
 		for (int dead : sight.dead()) {
 			int freed = suspects.contains(dead) ? this.store.bury(dead) : -1;
 			if (freed >= 0) {
 				logger.warn("Consumer {} is dead; {} cursor(s) it held are free", dead, freed);
-				publishedSomewhere();
+				this.members.values().forEach((member) -> member.signal().published(WakeUpCause.POLL));
 			}
 		}
 		return new HashSet<>(sight.dead());

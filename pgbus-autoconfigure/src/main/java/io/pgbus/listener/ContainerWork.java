@@ -6,7 +6,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 import io.pgbus.store.Claim;
-import io.pgbus.store.CursorStore;
 import io.pgbus.store.DatabaseTrouble;
 import io.pgbus.store.FailureStore;
 import io.pgbus.store.StoredEvent;
@@ -25,9 +24,9 @@ final class ContainerWork {
 	/** An outage that only this event meets, this often, is the event's. */
 	private static final int MAX_OUTAGES = 3;
 
-	private final CursorStore cursors;
+	private final TimedCursors cursors;
 
-	private final CursorStore unfilteredCursors;
+	private final TimedCursors unfilteredCursors;
 
 	private final @Nullable Filter filter;
 
@@ -51,7 +50,7 @@ final class ContainerWork {
 
 	private final Map<Long, Integer> outages = new ConcurrentHashMap<>();
 
-	ContainerWork(CursorStore cursors, CursorStore unfilteredCursors, @Nullable Filter filter, FailureStore failures,
+	ContainerWork(TimedCursors cursors, TimedCursors unfilteredCursors, @Nullable Filter filter, FailureStore failures,
 			HandlerInvoker handler, Delivery delivery, FailurePolicy policy, @Nullable Set<String> types, int batchSize,
 			int groupSize, CursorBackOff backOff, BooleanSupplier goesOn) {
 		this.cursors = cursors;
@@ -68,12 +67,12 @@ final class ContainerWork {
 		this.goesOn = goesOn;
 	}
 
-	CursorStore cursors() {
+	TimedCursors cursors() {
 		return this.cursors;
 	}
 
 	/** For reads in which the filter fails. */
-	CursorStore unfilteredCursors() {
+	TimedCursors unfilteredCursors() {
 		return this.unfilteredCursors;
 	}
 
@@ -161,6 +160,10 @@ final class ContainerWork {
 						return failure;
 					}
 				}
+			}
+			finally {
+				// a handler that has left it set means itself, not the worker
+				Thread.interrupted();
 			}
 		}
 	}

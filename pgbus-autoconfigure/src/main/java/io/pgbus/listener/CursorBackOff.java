@@ -4,8 +4,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 import io.pgbus.store.Claim;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,8 +31,17 @@ final class CursorBackOff {
 
 	private final Map<Integer, Pause> pauses = new ConcurrentHashMap<>();
 
-	CursorBackOff(String listener) {
+	private final Consumer<@Nullable Throwable> onChange;
+
+	/**
+	 * Creates the back-off.
+	 * @param listener the id of the listener
+	 * @param onChange is told when a cursor is left alone, and why, and when one is gone
+	 * on with
+	 */
+	CursorBackOff(String listener, Consumer<@Nullable Throwable> onChange) {
 		this.listener = listener;
+		this.onChange = onChange;
 	}
 
 	/** It failed again, or for the first time. */
@@ -46,6 +57,7 @@ final class CursorBackOff {
 			times.setMaxInterval(MAX_MILLIS);
 			return Pause.first(times.start());
 		});
+		this.onChange.accept(failure);
 	}
 
 	/** It went well. */
@@ -53,6 +65,7 @@ final class CursorBackOff {
 		if (!this.pauses.isEmpty() && this.pauses.remove(claim.cursorId()) != null) {
 			logger.info("Listener {} goes on in partition {} of stream {}", this.listener, claim.partition(),
 					claim.stream());
+			this.onChange.accept(null);
 		}
 	}
 

@@ -11,6 +11,7 @@ import io.pgbus.DeliveryMode;
 import io.pgbus.EventErrorHandler;
 import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
+import io.pgbus.listener.PgListenerContainerEvent.Change;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CursorStore;
 import io.pgbus.store.EventFilter;
@@ -44,6 +45,10 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 
 	private final CursorBackOff cursorBackOff;
 
+	private final ContainerEvents events;
+
+	private final Idleness idleness;
+
 	private final Object monitor = new Object();
 
 	private final AtomicInteger runningWorkers = new AtomicInteger();
@@ -66,8 +71,11 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		this.runtime = runtime;
 		this.delivery = deliveryOf(endpoint, runtime.defaults());
 		this.concurrency = (endpoint.concurrency() != null) ? endpoint.concurrency() : runtime.defaults().concurrency();
-		this.signal = new WorkSignal(this.concurrency);
-		this.cursorBackOff = new CursorBackOff(endpoint.id());
+		this.signal = new WorkSignal(this.concurrency,
+				(cause) -> runtime.instruments().metrics().wokenUp(endpoint.group(), cause));
+		this.cursorBackOff = new CursorBackOff(endpoint.id(), this::tellWhetherItBacksOff);
+		this.events = new ContainerEvents(this, runtime.instruments().events());
+		this.idleness = new Idleness(runtime.defaults().idleEventInterval());
 	}
 
 	private static DeliveryMode deliveryOf(PgListenerEndpoint endpoint, ListenerDefaults defaults) {
@@ -100,7 +108,11 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		if (this.paused) {
 			return State.PAUSED;
 		}
-		return (this.backOff != null || this.cursorBackOff.isActive()) ? State.BACKING_OFF : State.RUNNING;
+		return isBackingOff() ? State.BACKING_OFF : State.RUNNING;
+	}
+
+	private boolean isBackingOff() {
+		return this.backOff != null || this.cursorBackOff.isActive();
 	}
 
 	@Override
@@ -118,6 +130,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			}
 			ContainerWork work = prepare();
 			this.backOff = null;
+			this.idleness.restart();
 			this.running = true;
 			SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-" + id() + "-");
 			if (this.runtime.virtualThreads()) {
@@ -131,6 +144,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			this.signal.wakeOne();
 		}
 		logger.info("Listener {} listens as group {} to {}", id(), this.endpoint.group(), this.endpoint.streams());
+		this.events.started();
 	}
 
 	private ContainerWork prepare() {
@@ -148,11 +162,24 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		this.runtime.consumer()
 			.join(id(), new BusConsumer.Member(ids.groupId(), Set.copyOf(new HashSet<>(ids.streamIds())),
 					this.endpoint.types(), this.signal));
-		HandlerInvoker handler = new HandlerInvoker(this.endpoint, this.runtime.converter());
-		return new ContainerWork(new CursorStore(database, subscription),
-				CursorStore.unfiltered(database, subscription), filter(), this.runtime.failures(), handler,
-				delivery(handler), policy(), this.endpoint.types(), defaults.batchSize(), groupSize(),
-				this.cursorBackOff, this::takesWork);
+		HandlerScope scope = new HandlerScope(this.endpoint, this.runtime.converter(), this.runtime.instruments());
+		boolean oneCall = this.endpoint.batch() || groupSize() == 1;
+		HandlerInvoker handler = new HandlerInvoker(this.endpoint, this.runtime.converter(), oneCall ? null : scope);
+		Delivery delivery = delivery(handler);
+		return new ContainerWork(timed(new CursorStore(database, subscription)),
+				timed(CursorStore.unfiltered(database, subscription)), filter(), this.runtime.failures(), handler,
+				watched(oneCall ? new ScopedDelivery(delivery, scope) : delivery), policy(), this.endpoint.types(),
+				defaults.batchSize(), groupSize(), this.cursorBackOff, this::takesWork);
+	}
+
+	private TimedCursors timed(CursorStore cursors) {
+		return new TimedCursors(cursors, this.endpoint.group(), this.runtime.instruments().metrics());
+	}
+
+	private Delivery watched(Delivery delivery) {
+		ListenerMetrics metrics = this.runtime.instruments().metrics();
+		return this.idleness.watching((metrics != ListenerMetrics.NONE)
+				? new CountedDelivery(delivery, this.endpoint.group(), metrics) : delivery);
 	}
 
 	private ContainerWork.@Nullable Filter filter() {
@@ -179,7 +206,8 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		RetryPolicy retry = (this.endpoint.retry() != null) ? this.endpoint.retry() : this.runtime.defaults().retry();
 		EventErrorHandler errorHandler = (this.endpoint.errorHandler() != null) ? this.endpoint.errorHandler()
 				: this.runtime.errorHandler();
-		return new FailurePolicy(this.endpoint.group(), retry, errorHandler, this.runtime.deadLetterListeners());
+		return new FailurePolicy(this.endpoint.group(), retry, errorHandler, this.runtime.deadLetterListeners(),
+				this.runtime.instruments().metrics());
 	}
 
 	private int groupSize() {
@@ -215,6 +243,11 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			});
 		}
 		logger.info("Listener {} has stopped", id());
+		// who is told may start it again, which must not wait for this thread
+		boolean before = this.isWorker.get();
+		this.isWorker.set(true);
+		this.events.tell(Change.STOPPED);
+		this.isWorker.set(before);
 	}
 
 	@Override
@@ -253,17 +286,28 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 	@Override
 	public void pause() {
 		synchronized (this.monitor) {
+			if (this.paused) {
+				return;
+			}
 			this.paused = true;
 		}
+		logger.info("Listener {} is paused", id());
+		this.events.tell(Change.PAUSED);
 	}
 
 	@Override
 	public void resume() {
 		synchronized (this.monitor) {
+			if (!this.paused) {
+				return;
+			}
 			this.paused = false;
+			this.idleness.restart();
 			this.monitor.notifyAll();
 		}
 		this.signal.wakeOne();
+		logger.info("Listener {} is resumed", id());
+		this.events.tell(Change.RESUMED);
 	}
 
 	BusConsumer consumer() {
@@ -291,7 +335,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		try {
 			BackOffExecution trouble = this.backOff;
 			if (trouble == null) {
-				this.signal.await();
+				this.signal.await(this.idleness.nanosLeft());
 			}
 			synchronized (this.monitor) {
 				if (trouble != null) {
@@ -326,6 +370,19 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 				logger.warn("Listener {} cannot go on and tries again: {}", id(), trouble.toString(), trouble);
 			}
 		}
+		tellWhetherItBacksOff(trouble);
+	}
+
+	private void tellWhetherItBacksOff(@Nullable Throwable failure) {
+		this.events.backingOff(isBackingOff(), failure);
+	}
+
+	/** There is no work just now, and no trouble. */
+	void foundNothing() {
+		recovered();
+		if (takesWork() && this.idleness.begins()) {
+			this.events.tell(Change.IDLE);
+		}
 	}
 
 	void recovered() {
@@ -338,6 +395,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			}
 			// those that slept meanwhile have missed their signals
 			this.signal.wakeAll();
+			tellWhetherItBacksOff(null);
 		}
 	}
 

@@ -11,6 +11,7 @@ import io.pgbus.EventErrorHandler;
 import io.pgbus.EventErrorHandler.Decision;
 import io.pgbus.RetryPolicy;
 import io.pgbus.RetryPolicy.OnDead;
+import io.pgbus.listener.ListenerMetrics.Fate;
 import io.pgbus.store.FailureStore.Failure;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -39,12 +40,15 @@ final class FailurePolicy {
 
 	private final List<DeadLetterListener> deadLetterListeners;
 
+	private final ListenerMetrics metrics;
+
 	FailurePolicy(String group, RetryPolicy policy, @Nullable EventErrorHandler errorHandler,
-			List<DeadLetterListener> deadLetterListeners) {
+			List<DeadLetterListener> deadLetterListeners, ListenerMetrics metrics) {
 		this.group = group;
 		this.policy = policy;
 		this.errorHandler = errorHandler;
 		this.deadLetterListeners = deadLetterListeners;
+		this.metrics = metrics;
 	}
 
 	/**
@@ -56,6 +60,7 @@ final class FailurePolicy {
 		if (decision == Decision.DISCARD) {
 			logger.warn("Group {} discards event {} of stream {} after attempt {}: {}", this.group, event.id(),
 					event.stream(), event.attempt(), reason.toString());
+			this.metrics.failed(event.stream(), this.group, Fate.DISCARDED);
 			return null;
 		}
 		boolean dead = decision == Decision.DEAD || event.attempt() >= this.policy.attempts() || isNotRetried(reason);
@@ -67,6 +72,7 @@ final class FailurePolicy {
 
 	/** Tells of a failure that has been recorded. */
 	void recorded(Event<String> event, Failure failure, Throwable reason) {
+		this.metrics.failed(event.stream(), this.group, (failure.nextAttempt() != null) ? Fate.RETRYING : Fate.DEAD);
 		if (failure.nextAttempt() != null) {
 			logger.warn("Group {} failed to handle event {} of stream {}, attempt {} of {}, next in {} ms: {}",
 					this.group, event.id(), event.stream(), event.attempt(), this.policy.attempts(),

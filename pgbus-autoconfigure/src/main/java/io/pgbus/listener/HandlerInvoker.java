@@ -12,6 +12,7 @@ import io.pgbus.UnreadableEventException;
 import io.pgbus.core.EventConverter;
 import io.pgbus.store.Claim;
 import io.pgbus.store.StoredEvent;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Calls a listener's handler.
@@ -22,9 +23,18 @@ final class HandlerInvoker {
 
 	private final EventConverter converter;
 
-	HandlerInvoker(PgListenerEndpoint endpoint, EventConverter converter) {
+	private final @Nullable HandlerScope scope;
+
+	/**
+	 * Creates the invoker.
+	 * @param endpoint the listener
+	 * @param converter reads events
+	 * @param scope surrounds each call, or {@code null} if the caller sees to that
+	 */
+	HandlerInvoker(PgListenerEndpoint endpoint, EventConverter converter, @Nullable HandlerScope scope) {
 		this.endpoint = endpoint;
 		this.converter = converter;
+		this.scope = scope;
 	}
 
 	/**
@@ -37,16 +47,25 @@ final class HandlerInvoker {
 	 */
 	void invoke(Claim claim, List<StoredEvent> stored, int attempt) {
 		if (this.endpoint.batch() || stored.size() == 1) {
-			call(claim, stored, attempt);
+			callInScope(claim, stored, attempt);
 			return;
 		}
 		for (int i = 0; i < stored.size(); i++) {
 			try {
-				call(claim, List.of(stored.get(i)), attempt);
+				callInScope(claim, List.of(stored.get(i)), attempt);
 			}
 			catch (HandlerFailure failure) {
 				throw failure.ofEvent(i);
 			}
+		}
+	}
+
+	private void callInScope(Claim claim, List<StoredEvent> stored, int attempt) {
+		if (this.scope != null) {
+			this.scope.run(claim, stored, attempt, () -> call(claim, stored, attempt));
+		}
+		else {
+			call(claim, stored, attempt);
 		}
 	}
 

@@ -27,11 +27,32 @@ import org.springframework.transaction.PlatformTransactionManager;
  * @param deadLetterListeners see every death
  * @param virtualThreads whether workers run on virtual threads
  * @param defaults what holds for listeners that do not say otherwise
+ * @param instruments what watches the listeners
  * @since 0.1.0
  */
 public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
 		@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
-		List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults) {
+		List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults,
+		ListenerInstruments instruments) {
+
+	/**
+	 * Creates a runtime whose listeners nothing watches.
+	 * @param database the database
+	 * @param groups makes groups
+	 * @param converter reads events
+	 * @param consumer this application instance
+	 * @param transactionManager the transaction manager, or {@code null}
+	 * @param errorHandler is asked about failures, or {@code null}
+	 * @param deadLetterListeners see every death
+	 * @param virtualThreads whether workers run on virtual threads
+	 * @param defaults what holds for listeners that do not say otherwise
+	 */
+	public ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
+			@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
+			List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults) {
+		this(database, groups, converter, consumer, transactionManager, errorHandler, deadLetterListeners,
+				virtualThreads, defaults, ListenerInstruments.NONE);
+	}
 
 	FailureStore failures() {
 		return new FailureStore(this.database);

@@ -3,6 +3,9 @@ package io.pgbus.listener;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+
+import io.pgbus.listener.ListenerMetrics.WakeUpCause;
 
 /**
  * What the idle workers of a container wait for. A signal wakes one worker; one that
@@ -22,8 +25,11 @@ final class WorkSignal {
 
 	private final int workers;
 
-	WorkSignal(int workers) {
+	private final Consumer<WakeUpCause> counter;
+
+	WorkSignal(int workers, Consumer<WakeUpCause> counter) {
 		this.workers = workers;
+		this.counter = counter;
 	}
 
 	/** There may be work. */
@@ -33,10 +39,16 @@ final class WorkSignal {
 		}
 	}
 
-	/** An event was published. */
-	void published() {
-		this.looks.set(0);
+	/** There may be work, as somebody says. */
+	void wakeOne(WakeUpCause cause) {
+		this.counter.accept(cause);
 		wakeOne();
+	}
+
+	/** An event was published, as somebody says. */
+	void published(WakeUpCause cause) {
+		this.looks.set(0);
+		wakeOne(cause);
 	}
 
 	/** A worker found work, and there may be more. */
@@ -50,14 +62,19 @@ final class WorkSignal {
 		this.permits.release(this.workers);
 	}
 
-	/** Waits for a signal, or for the time to look again. */
-	void await() throws InterruptedException {
+	/**
+	 * Waits for a signal, or for the time to look again.
+	 * @param maxNanos the longest time to wait
+	 */
+	void await(long maxNanos) throws InterruptedException {
 		int look = this.looks.getAndUpdate((done) -> Math.min(done + 1, LOOK_AGAIN_AFTER_MILLIS.length));
 		if (look < LOOK_AGAIN_AFTER_MILLIS.length) {
-			this.permits.tryAcquire(LOOK_AGAIN_AFTER_MILLIS[look], TimeUnit.MILLISECONDS);
+			if (!this.permits.tryAcquire(LOOK_AGAIN_AFTER_MILLIS[look], TimeUnit.MILLISECONDS)) {
+				this.counter.accept(WakeUpCause.LOOK_AGAIN);
+			}
 		}
 		else {
-			this.permits.acquire();
+			this.permits.tryAcquire(maxNanos, TimeUnit.NANOSECONDS);
 		}
 	}
 

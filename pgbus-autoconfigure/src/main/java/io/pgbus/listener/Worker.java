@@ -2,6 +2,7 @@ package io.pgbus.listener;
 
 import java.util.List;
 
+import io.pgbus.listener.ListenerMetrics.WakeUpCause;
 import io.pgbus.store.Claim;
 import io.pgbus.store.DatabaseTrouble;
 import io.pgbus.store.Holder;
@@ -44,12 +45,15 @@ final class Worker implements Runnable {
 		while (this.container.awaitWork()) {
 			try {
 				takeWork();
-				this.container.recovered();
+				this.container.foundNothing();
 			}
 			catch (RuntimeException | Error ex) {
 				this.mayHaveStrays = true;
 				this.container.troubled(ex);
 			}
+			// nobody ends a worker by an interrupt: what is left of one is from those it
+			// called
+			Thread.interrupted();
 		}
 		try {
 			releaseStrays();
@@ -135,25 +139,25 @@ final class Worker implements Runnable {
 		Progress progress = run.progress();
 		if (finished && claim.isFiltered() && claim.hasMore() && this.work.goesOn()
 				&& System.nanoTime() - start < MAX_HOLD_NANOS) {
-			Claim next = this.work.cursors().advance(claim, holder, progress.position(), progress.handled());
+			Claim next = this.work.cursors().advance(claim, holder, progress);
 			if (next == null) {
 				throw new LostCursorException("It was taken over");
 			}
 			return next;
 		}
 		String awaitsType = finished ? claim.awaitsType() : null;
-		if (!this.work.cursors().release(claim, progress.position(), progress.handled(), awaitsType)) {
+		if (!this.work.cursors().release(claim, progress, awaitsType)) {
 			throw new LostCursorException("It was taken over");
 		}
 		if (awaitsType != null) {
-			this.container.consumer().wakeGroup(this.container.groupId());
+			this.container.consumer().wakeGroup(this.container.groupId(), WakeUpCause.HANDOVER);
 		}
 		return null;
 	}
 
 	private void letGo(Claim claim, Progress progress, Throwable cause) {
 		try {
-			boolean released = this.work.cursors().release(claim, progress.position(), progress.handled(), null);
+			boolean released = this.work.cursors().release(claim, progress, null);
 			// if not, the state that was about to be saved may have been
 			this.mayHaveStrays = !released;
 		}

@@ -14,7 +14,7 @@ grant select, insert on :"schema".event to :"role";
 -- "usage" draws ids, "select" reads the last one
 grant usage, select on sequence :"schema".event_id to :"role";
 
--- "update" and "delete" are for ConsumerGroupOperations: to pull, pause and delete
+-- "update" pauses groups, "delete" deletes them: for ConsumerGroupOperations and the endpoint
 grant select, insert, update, delete on :"schema".consumer_group to :"role";
 grant select, insert, update, delete on :"schema".consumer to :"role";
 grant select, insert, update, delete on :"schema".member to :"role";
@@ -23,3 +23,9 @@ grant select, insert, update on :"schema".cursor to :"role";
 grant select, insert, delete on :"schema".cursor_state to :"role";
 grant select, insert, delete on :"schema".ledger to :"role";
 grant select, insert, update, delete on :"schema".failed_event to :"role";
+
+-- for ConsumerGroupOperations, the endpoint and people
+grant select on :"schema".stream_status to :"role";
+grant select on :"schema".group_status to :"role";
+grant select on :"schema".in_flight to :"role";
+grant select on :"schema".failure to :"role";

@@ -74,7 +74,8 @@ class DeliveryIntegrationTests {
 		await().untilAsserted(() -> assertThat(this.handled).hasSize(5));
 		assertThat(this.handled).containsSubsequence("a1", "a2", "a3").containsSubsequence("b1", "b2");
 		assertThat(attempts).hasValue(3);
-		assertThat(failedEvents()).isEmpty();
+		// at least once: the last one is removed after the handler
+		await().untilAsserted(() -> assertThat(failedEvents()).isEmpty());
 		assertThat(this.bus.dead).isEmpty();
 	}
 

@@ -156,6 +156,7 @@ create table failed_event (
 );
 create index failed_event_due on failed_event (cursor_id, next_attempt_at) where state = 'retrying';
 create index failed_event_key on failed_event (cursor_id, key, ordinal) where holds_key;
+create index failed_event_dead on failed_event (cursor_id, event_id) where state = 'dead';
 
 -- The partition of a key: the same for every publisher, in Java or in SQL.
 create function partition_of(key text, partitions integer) returns integer
@@ -179,3 +180,169 @@ create function publish(stream text, key text, type text, payload jsonb, headers
 			from stream s where s.name = publish.stream
 			returning id;
 	end;
+
+-- The views are for people who look after the bus, and for its endpoint. They read with the rights of their owner, so a
+-- role that may read them needs no rights on the tables, and sees no payload. What one costs grows with the partitions,
+-- not with the log: of more than 200 events in a row only both ends are looked at, and the numbers called estimates
+-- are then reckoned from the ids in between, which other streams share. One segment at a time, since between segments
+-- there are ids that nobody drew. A scan has one bound and a limit: with two, the planner takes the range for small, and
+-- reads all of it.
+
+-- "estimated_rate": events a second, over the last minute.
+create view stream_status as
+	select s.name as stream, s.partitions, s.created_at,
+		min(oldest.id) as first_event, min(oldest.published_at) as first_published_at,
+		max(newest.id) as last_event, max(newest.published_at) as last_published_at,
+		sum(size.events)::bigint as estimated_events,
+		round(sum(recent.rate), 1)::double precision as estimated_rate
+	from stream s
+	cross join lateral generate_series(0, s.partitions - 1) as p(partition)
+	left join lateral (
+		select e.id, e.published_at from event e
+		where e.stream_id = s.id and e.partition = p.partition
+		order by e.id limit 1
+	) oldest on true
+	left join lateral (
+		select e.id, e.published_at from event e
+		where e.stream_id = s.id and e.partition = p.partition
+		order by e.id desc limit 1
+	) newest on true
+	cross join lateral (
+		select sum(
+			case when head.n < 200 then head.n
+			else greatest(
+				head.n,
+				1 + (tail.last - head.first) * (199.0 / (head.last - head.first) + 199.0 / (tail.last - tail.first)) / 2
+			) end
+		) as events
+		from generate_series(0, (select last_value from event_id) / 1000000000) as segment
+		cross join lateral (
+			select count(*) as n, min(e.id) as first, max(e.id) as last
+			from (
+				select e.id from event e
+				where e.stream_id = s.id and e.partition = p.partition and e.id >= segment * 1000000000
+				order by e.id limit 200
+			) e
+			where e.id < (segment + 1) * 1000000000
+		) head
+		cross join lateral (
+			select min(e.id) as first, max(e.id) as last
+			from (
+				select e.id from event e
+				where head.n = 200
+				and e.stream_id = s.id and e.partition = p.partition and e.id < (segment + 1) * 1000000000
+				order by e.id desc limit 200
+			) e
+			where e.id >= head.first
+		) tail
+	) size
+	cross join lateral (
+		select case when count(*) < 200 then count(*) / 60.0
+			else 200 / greatest(extract(epoch from clock_timestamp() - min(e.published_at))::numeric, 0.001)
+			end as rate
+		from (
+			select e.published_at from event e
+			where e.stream_id = s.id and e.partition = p.partition
+			order by e.id desc limit 200
+		) e
+		where e.published_at > clock_timestamp() - interval '1 minute'
+	) recent
+	group by s.id;
+
+-- How far a group is in one partition. "position": all events up to this id are done, but for those of transactions that
+-- commit late; failed events count as done here and are counted by themselves, up to 10,000 of each state. Waiting events
+-- are above the position, whether or not a listener wants them; "oldest_waiting_at" is when the first of them was
+-- published, null if there is none: the group is up to date.
+create view group_status as
+	select g.name as group_name, stream.name as stream, c.partition, g.paused,
+		k.name as consumer, c.worker, c.claimed_at as since, c.done_to as position,
+		coalesce(waiting.events, 0)::bigint as estimated_lag,
+		greatest(waiting.oldest, c.starts_at) as oldest_waiting_at,
+		failed.retrying, failed.held, failed.dead
+	from consumer_group g
+	join (
+		select c.id, c.group_id, c.stream_id, c.partition, c.starts_at, s.owner, s.worker, s.claimed_at,
+			-- a cursor whose window is done has done what its high horizon sees
+			case when s.position < s.ceiling then s.low_snapshot else s.high_snapshot end as done,
+			greatest(s.position, case when s.position < s.ceiling then s.low_floor else s.high_floor end) as done_to
+		from cursor c
+		cross join lateral (
+			select * from cursor_state s where s.cursor_id = c.id order by s.version desc limit 1
+		) s
+	) c on c.group_id = g.id
+	join stream on stream.id = c.stream_id
+	left join consumer k on k.id = c.owner
+	cross join lateral (
+		select min(head.oldest) as oldest, sum(
+			case when head.n < 200 then head.n
+			else greatest(
+				head.n,
+				1 + (tail.last - head.first) * (199.0 / (head.last - head.first) + 199.0 / (tail.last - tail.first)) / 2
+			) end
+		) as events
+		from generate_series(
+			greatest(c.done_to, 0) / 1000000000, (select last_value from event_id) / 1000000000
+		) as segment
+		cross join lateral (
+			select count(*) as n, min(e.id) as first, max(e.id) as last, min(e.published_at) as oldest
+			from (
+				select e.id, e.published_at from event e
+				where e.stream_id = c.stream_id and e.partition = c.partition
+				and e.id > greatest(c.done_to, segment * 1000000000 - 1)
+				and not pg_visible_in_snapshot(e.tx, c.done)
+				order by e.id limit 200
+			) e
+			where e.id < (segment + 1) * 1000000000
+		) head
+		cross join lateral (
+			select min(e.id) as first, max(e.id) as last
+			from (
+				select e.id from event e
+				where head.n = 200
+				and e.stream_id = c.stream_id and e.partition = c.partition and e.id < (segment + 1) * 1000000000
+				order by e.id desc limit 200
+			) e
+			where e.id >= head.first
+		) tail
+	) waiting
+	cross join lateral (
+		select
+			(
+				select count(*) from (
+					select from failed_event f where f.cursor_id = c.id and f.state = 'retrying' limit 10000
+				) f
+			) as retrying,
+			(
+				select count(*) from (
+					select from failed_event f where f.cursor_id = c.id and f.state = 'held' and f.holds_key limit 10000
+				) f
+			) as held,
+			(
+				select count(*) from (
+					select from failed_event f where f.cursor_id = c.id and f.state = 'dead' limit 10000
+				) f
+			) as dead
+	) failed;
+
+-- What is being handled: the events of the partition behind one id, up to another. "since": the consumer holds the
+-- partition, "reading_since": it has these events.
+create view in_flight as
+	select g.name as group_name, stream.name as stream, c.partition, k.name as consumer, s.worker,
+		s.claimed_at as since, s.changed_at as reading_since, s.position as after_event, s.reading_to as up_to_event
+	from cursor c
+	cross join lateral (
+		select * from cursor_state s where s.cursor_id = c.id order by s.version desc limit 1
+	) s
+	join consumer_group g on g.id = c.group_id
+	join stream on stream.id = c.stream_id
+	left join consumer k on k.id = s.owner
+	where s.owner is not null;
+
+-- The events that groups could not handle yet.
+create view failure as
+	select g.name as group_name, stream.name as stream, c.partition, f.event_id, f.key, f.type, f.state, f.attempts,
+		f.next_attempt_at, f.first_failed_at, f.last_failed_at, f.error_type, f.error_message
+	from failed_event f
+	join cursor c on c.id = f.cursor_id
+	join consumer_group g on g.id = c.group_id
+	join stream on stream.id = c.stream_id;
