@@ -35,7 +35,10 @@ public class PgBusProperties {
 	private final Schema schema = new Schema();
 
 	/**
-	 * Streams to make at start-up, by name. Other streams are made on first use.
+	 * Streams to make at start-up, by name, each with its number of partitions (8 by
+	 * default), which cannot be changed later: pgbus.streams.orders.partitions=16. A name
+	 * that is not made of a-z, 0-9 and dashes stands in brackets:
+	 * pgbus.streams.[order.events].partitions=16. Other streams are made on first use.
 	 */
 	private final Map<String, Stream> streams = new LinkedHashMap<>();
 

@@ -36,6 +36,8 @@ public final class BusConsumer implements WakeUps {
 
 	private static final Logger logger = LoggerFactory.getLogger(BusConsumer.class);
 
+	private static final Duration SHORTEST_TIMEOUT = Duration.ofMillis(100);
+
 	/** So many heartbeats fit in the timeout: one or two may be late. */
 	private static final int HEARTBEATS_PER_TIMEOUT = 6;
 
@@ -73,6 +75,10 @@ public final class BusConsumer implements WakeUps {
 	 */
 	public BusConsumer(ConsumerStore store, String name, Duration timeout, Duration pollInterval,
 			IntConsumer onRegistered) {
+		if (timeout.compareTo(SHORTEST_TIMEOUT) < 0) {
+			throw new IllegalArgumentException(
+					"pgbus.consumer.timeout is " + timeout + ", but must be at least " + SHORTEST_TIMEOUT);
+		}
 		this.store = store;
 		this.name = name;
 		this.timeout = timeout;
@@ -193,15 +199,21 @@ public final class BusConsumer implements WakeUps {
 	private void poll(CountDownLatch stop) {
 		Set<Integer> suspects = new HashSet<>();
 		long heartbeatNanos = this.timeout.toNanos() / HEARTBEATS_PER_TIMEOUT;
+		long lookNanos = this.pollInterval.toNanos();
 		long lastHeartbeat = System.nanoTime();
+		long lastLook = lastHeartbeat;
 		boolean reachable = true;
-		while (!isCounted(stop)) {
+		// whichever comes first: a long poll interval must not keep the heartbeat waiting
+		while (!isCounted(stop, Math.min(lookNanos, heartbeatNanos))) {
 			try {
 				if (!reachable || System.nanoTime() - lastHeartbeat >= heartbeatNanos) {
 					heartbeat();
 					lastHeartbeat = System.nanoTime();
 				}
-				suspects = look(suspects);
+				if (!reachable || System.nanoTime() - lastLook >= lookNanos) {
+					suspects = look(suspects);
+					lastLook = System.nanoTime();
+				}
 				for (Runnable task = this.whenReachable.peek(); task != null; task = this.whenReachable.peek()) {
 					task.run();
 					this.whenReachable.remove();
@@ -220,9 +232,9 @@ public final class BusConsumer implements WakeUps {
 		}
 	}
 
-	private boolean isCounted(CountDownLatch stop) {
+	private static boolean isCounted(CountDownLatch stop, long nanos) {
 		try {
-			return stop.await(this.pollInterval.toMillis(), TimeUnit.MILLISECONDS);
+			return stop.await(nanos, TimeUnit.NANOSECONDS);
 		}
 		catch (InterruptedException ex) {
 			return true;

@@ -35,6 +35,25 @@ public record ListenerDefaults(DeliveryMode delivery, StartPosition start, int c
 			StartPosition.latest(), 1, 100, DataSize.ofMegabytes(8), 1, Duration.ofSeconds(1), RetryPolicy.DEFAULT);
 
 	/**
+	 * Checks the numbers.
+	 * @throws IllegalArgumentException if one is out of range
+	 */
+	public ListenerDefaults {
+		require(concurrency >= 1, "concurrency", concurrency);
+		require(batchSize >= 1, "batch-size", batchSize);
+		require(batchBytes.toBytes() >= 1, "batch-bytes", batchBytes);
+		require(eventsPerTransaction >= 1, "events-per-transaction", eventsPerTransaction);
+		require(pollInterval.toMillis() >= 1, "poll-interval", pollInterval);
+	}
+
+	private static void require(boolean condition, String what, Object value) {
+		if (!condition) {
+			throw new IllegalArgumentException(
+					"pgbus.listener." + what + " is " + value + ", but must be more than nothing");
+		}
+	}
+
+	/**
 	 * Creates defaults without an event for idle containers.
 	 * @param delivery the delivery mode
 	 * @param start where a group starts if it is made now

@@ -17,6 +17,7 @@ import org.slf4j.LoggerFactory;
 
 import org.springframework.core.io.Resource;
 import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
+import org.springframework.dao.DuplicateKeyException;
 import org.springframework.jdbc.CannotGetJdbcConnectionException;
 
 /**
@@ -41,6 +42,10 @@ public final class SchemaInitializer {
 	private static final String EXISTS = """
 			select to_regclass(quote_ident(:schema) || '.bus') is not null
 			""";
+
+	private static final String IS_MISSING = "select to_regnamespace(quote_ident(:schema)) is null";
+
+	private static final String CREATE_SCHEMA = "create schema if not exists {bus}";
 
 	private static final String STORED_VERSION = "select schema_version from {bus}.bus";
 
@@ -68,12 +73,13 @@ public final class SchemaInitializer {
 		checkServer();
 		int stored = storedVersion();
 		if (stored < VERSION) {
+			createSchema();
 			Flyway.configure(getClass().getClassLoader())
 				.dataSource(this.database.dataSource())
 				.locations("classpath:" + LOCATION)
 				.defaultSchema(this.database.schema())
 				.table(HISTORY_TABLE)
-				.createSchemas(true)
+				.createSchemas(false)
 				.baselineOnMigrate(true)
 				.baselineVersion(String.valueOf(stored))
 				.placeholderReplacement(false)
@@ -82,6 +88,18 @@ public final class SchemaInitializer {
 				.migrate();
 		}
 		checkVersion();
+	}
+
+	/** Flyway would try ten times where the role may not. */
+	private void createSchema() {
+		if (this.database.own(IS_MISSING).param("schema", this.database.schema()).query(Boolean.class).single()) {
+			try {
+				this.database.own(CREATE_SCHEMA).update();
+			}
+			catch (DuplicateKeyException ex) {
+				logger.debug("Another instance has made the schema at the same time", ex);
+			}
+		}
 	}
 
 	/**

@@ -1,4 +1,4 @@
--- What a role needs to publish and to listen, where another role owns the bus's schema and pgbus.schema.initialize is
+-- What a role needs to publish, to listen and to run the commands, where another role owns the bus's schema and pgbus.schema.initialize is
 -- "never". As the owner of the schema:
 --
 --     psql -v schema=pgbus -v role=the_application -f grants.sql
@@ -18,7 +18,7 @@ grant usage, select on sequence :"schema".event_id to :"role";
 grant select, insert, update, delete on :"schema".consumer_group to :"role";
 grant select, insert, update, delete on :"schema".consumer to :"role";
 grant select, insert, update, delete on :"schema".member to :"role";
--- "update" is for the lock that a claim takes: the rows never change
+-- "update" is for the lock that a claim takes, and to seek
 grant select, insert, update on :"schema".cursor to :"role";
 grant select, insert, delete on :"schema".cursor_state to :"role";
 grant select, insert, delete on :"schema".ledger to :"role";

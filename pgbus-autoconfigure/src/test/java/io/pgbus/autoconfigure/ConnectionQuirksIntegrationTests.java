@@ -96,6 +96,7 @@ class ConnectionQuirksIntegrationTests {
 				.hasMessageContaining("default_transaction_read_only"));
 	}
 
+	/** The start that makes it needs two, for Flyway. */
 	@Test
 	void poolMayHaveOneConnectionOnceTheSchemaIsThere(CapturedOutput output) {
 		BusApplication.on(database, "one_connection").run((context) -> assertThat(context).hasNotFailed());

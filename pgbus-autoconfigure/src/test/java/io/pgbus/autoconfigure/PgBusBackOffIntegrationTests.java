@@ -11,11 +11,15 @@ import io.pgbus.store.SchemaInitializer;
 import io.pgbus.testing.TestDatabase;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 import static org.mockito.ArgumentMatchers.assertArg;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.verify;
@@ -24,6 +28,7 @@ import static org.mockito.Mockito.verify;
  * What the auto-configuration leaves to the application's own beans, and what it does not
  * do unless there are listeners.
  */
+@ExtendWith(OutputCaptureExtension.class)
 class PgBusBackOffIntegrationTests {
 
 	private static final TestDatabase database = TestDatabase.create();
@@ -118,6 +123,21 @@ class PgBusBackOffIntegrationTests {
 			});
 		assertThat(database.jdbc().sql(count).query(Long.class).single()).isZero();
 		assertThat(BusApplication.busThreads()).isEmpty();
+	}
+
+	@Test
+	void longPollIntervalDoesNotKeepTheHeartbeatWaiting(CapturedOutput output) {
+		BusApplication.on(database, "long_poll")
+			.withBean(Listener.class)
+			.withPropertyValues("pgbus.listener.poll-interval=1h", "pgbus.consumer.timeout=200ms")
+			.run((context) -> {
+				JdbcClient jdbc = context.getBean(JdbcClient.class);
+				await().untilAsserted(() -> assertThat(jdbc
+					.sql("select bool_and(heartbeat_at > started_at + interval '1 second') from long_poll.consumer")
+					.query(Boolean.class)
+					.single()).isTrue());
+			});
+		assertThat(output).doesNotContain("taken for dead");
 	}
 
 	private static String nameOfConsumer(ApplicationContext context) {
