@@ -88,6 +88,13 @@ class ArchitectureTests {
 		.resideInAnyPackage("tools.jackson..", "com.fasterxml.jackson..");
 
 	@ArchTest
+	static final ArchRule metersAndTracersAreOnlyKnownAtTheTop = noClasses().that()
+		.resideOutsideOfPackages("io.pgbus.autoconfigure..", "io.pgbus.actuate..")
+		.should()
+		.dependOnClassesThat()
+		.resideInAnyPackage("io.micrometer.core..", "io.micrometer.tracing..");
+
+	@ArchTest
 	static final ArchRule packagesSayWhatTheyAreFor = noClasses().should()
 		.resideInAnyPackage("..util..", "..common..", "..support..", "..internal..", "..impl..");
 

@@ -1,0 +1,55 @@
+package io.pgbus.autoconfigure;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.pgbus.actuate.GroupGauges;
+import io.pgbus.actuate.ListenerMeters;
+import io.pgbus.actuate.PublisherMeters;
+import io.pgbus.core.PublisherMetrics;
+import io.pgbus.listener.ListenerMetrics;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.BusStatus;
+
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+
+/**
+ * Auto-configuration of the bus's metrics, for applications with a meter registry.
+ *
+ * @since 0.1.0
+ */
+@AutoConfiguration(after = PgBusAutoConfiguration.class,
+		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
+@ConditionalOnClass(MeterRegistry.class)
+@ConditionalOnBean({ MeterRegistry.class, BusDatabase.class })
+@ConditionalOnBooleanProperty(name = "pgbus.metrics.enabled", matchIfMissing = true)
+@EnableConfigurationProperties(PgBusMetricsProperties.class)
+public final class PgBusMetricsAutoConfiguration {
+
+	/** More groups would be more meters than a registry should have. */
+	private static final int MAX_GROUPS = 1000;
+
+	@Bean
+	@ConditionalOnMissingBean(PublisherMetrics.class)
+	PublisherMeters pgBusPublisherMeters(MeterRegistry registry) {
+		return new PublisherMeters(registry);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(ListenerMetrics.class)
+	ListenerMeters pgBusListenerMeters(MeterRegistry registry) {
+		return new ListenerMeters(registry);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	GroupGauges pgBusGroupGauges(BusDatabase database, PgBusMetricsProperties properties) {
+		BusStatus status = new BusStatus(database);
+		return new GroupGauges(() -> status.groups(MAX_GROUPS), properties.getGaugeInterval());
+	}
+
+}
