@@ -19,18 +19,36 @@ import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
  * <b>Invariant.</b> Of the events of one key, those that are here are in the order of
  * delivery. The first is never held, the others always are. New events of that key are
  * put behind them. Every change is made by the holder of the cursor, which is checked by
- * a later statement of the same transaction (see {@link Ledger}).
+ * a later statement of the same transaction (see {@link Ledger}), or by an operator (see
+ * {@link FailureChanges}); what both may do at a time is done one after the other.
  *
  * @since 0.1.0
  */
 public final class FailureStore {
 
+	/**
+	 * One change of a cursor's failed events at a time, but for handlers' transactions,
+	 * which may be long and only touch rows that they lock.
+	 */
+	static final String LOCK = """
+			select pg_advisory_xact_lock('{bus}.failed_event'::regclass::oid::integer, :cursorId::integer)
+			""";
+
+	/**
+	 * Since the event was read, an operator may have put an earlier one with its key up
+	 * for retry.
+	 */
 	private static final String RECORD = """
 			insert into {bus}.failed_event (cursor_id, event_id, key, type, state, holds_key, attempts, next_attempt_at,
 				first_failed_at, last_failed_at, error_type, error_message, error_stack)
-			values (:cursorId, :eventId, :key, :type, :state, :holdsKey, 1,
-				clock_timestamp() + make_interval(secs => :delay), clock_timestamp(), clock_timestamp(),
-				:errorType, :errorMessage, :errorStack)
+			select :cursorId, :eventId, :key, :type, case when b.is_behind then 'held' else :state end, :holdsKey, 1,
+				case when not b.is_behind then clock_timestamp() + make_interval(secs => :delay) end,
+				clock_timestamp(), clock_timestamp(), :errorType, :errorMessage, :errorStack
+			from (
+				select :state = 'retrying' and exists (
+					select from {bus}.failed_event f where f.cursor_id = :cursorId and f.key = :key and f.holds_key
+				) as is_behind
+			) b
 			on conflict (cursor_id, event_id) do nothing
 			""";
 
@@ -237,6 +255,7 @@ public final class FailureStore {
 	private boolean whileHeld(Claim claim, Runnable change) {
 		return Boolean.TRUE.equals(this.database.ownTransaction().execute((status) -> {
 			this.database.own(Ledger.SHARE).param("cursorId", claim.cursorId()).query().listOfRows();
+			this.database.own(LOCK).param("cursorId", claim.cursorId()).query().listOfRows();
 			change.run();
 			boolean held = isHeld(this.database.own(IS_HELD), claim);
 			if (!held) {

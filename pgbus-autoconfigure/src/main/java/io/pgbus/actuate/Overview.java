@@ -1,0 +1,42 @@
+package io.pgbus.actuate;
+
+import java.util.List;
+import java.util.Set;
+
+import io.pgbus.listener.PgListenerContainer;
+import io.pgbus.store.ConsumerStatus;
+import io.pgbus.store.GroupStatus;
+import io.pgbus.store.StreamStatus;
+
+/**
+ * The bus in one look, at most {@value #LIMIT} of everything.
+ *
+ * @param streams the streams, by name
+ * @param groups the groups, by name
+ * @param consumers the running application instances, oldest first
+ * @param listeners the listeners of this instance
+ * @since 0.1.0
+ */
+public record Overview(List<StreamStatus> streams, List<GroupStatus> groups, List<ConsumerStatus> consumers,
+		List<ListenerStatus> listeners) {
+
+	static final int LIMIT = 500;
+
+	/**
+	 * A listener of this instance.
+	 *
+	 * @param id its id
+	 * @param group its group
+	 * @param streams its streams
+	 * @param state what it is doing
+	 */
+	public record ListenerStatus(String id, String group, Set<String> streams, PgListenerContainer.State state) {
+
+		static ListenerStatus of(PgListenerContainer container) {
+			return new ListenerStatus(container.id(), container.endpoint().group(),
+					Set.copyOf(container.endpoint().streams()), container.state());
+		}
+
+	}
+
+}

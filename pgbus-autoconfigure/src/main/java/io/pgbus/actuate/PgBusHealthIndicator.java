@@ -1,0 +1,131 @@
+package io.pgbus.actuate;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+import io.pgbus.listener.PgListenerContainer;
+import io.pgbus.listener.PgListenerContainer.State;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.BusProbe;
+import io.pgbus.store.NotificationListener;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.core.task.SimpleAsyncTaskExecutor;
+
+/**
+ * Health of the bus in this instance. It is down if the database does not answer in time
+ * or has another version of the schema, and while a listener backs off. It is up, with a
+ * detail, where notifications are not heard, since events are found by polling then, and
+ * where listeners were stopped or paused on purpose.
+ *
+ * @since 0.1.0
+ */
+public class PgBusHealthIndicator extends AbstractHealthIndicator {
+
+	private static final Duration PATIENCE = Duration.ofSeconds(2);
+
+	private final BusProbe probe;
+
+	private final PgListenerContainerRegistry registry;
+
+	private final @Nullable NotificationListener notifications;
+
+	private final Duration patience;
+
+	private final SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-health-");
+
+	/** Not done: the database has not answered an earlier question yet. */
+	private CompletableFuture<String> answer = CompletableFuture.completedFuture("");
+
+	/**
+	 * Creates the indicator.
+	 * @param database the database
+	 * @param registry the listeners of this instance
+	 * @param notifications hears notifications, or {@code null} if this instance polls
+	 */
+	public PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
+			@Nullable NotificationListener notifications) {
+		this(database, registry, notifications, PATIENCE);
+	}
+
+	PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
+			@Nullable NotificationListener notifications, Duration patience) {
+		super("The health of pgbus cannot be told");
+		this.probe = new BusProbe(database);
+		this.registry = registry;
+		this.notifications = notifications;
+		this.patience = patience;
+		this.executor.setDaemon(true);
+	}
+
+	@Override
+	protected void doHealthCheck(Health.Builder builder) throws Exception {
+		builder.up();
+		checkListeners(builder);
+		checkNotifications(builder);
+		checkDatabase(builder);
+	}
+
+	private void checkListeners(Health.Builder builder) {
+		Map<String, State> listeners = new LinkedHashMap<>();
+		for (PgListenerContainer container : this.registry.containers()) {
+			listeners.put(container.id(), container.state());
+		}
+		builder.withDetail("listeners", listeners);
+		if (listeners.containsValue(State.BACKING_OFF)) {
+			builder.down();
+		}
+	}
+
+	private void checkNotifications(Health.Builder builder) {
+		NotificationListener listener = this.notifications;
+		if (listener == null) {
+			builder.withDetail("notifications", "none: events are found by polling");
+		}
+		else if (listener.isListening()) {
+			builder.withDetail("notifications", "listening");
+		}
+		else if (listener.lastFailure() == null) {
+			builder.withDetail("notifications", "not started");
+		}
+		else {
+			builder.withDetail("notifications", "lost: events are found by polling")
+				.withDetail("notificationsLostSince", listener.since())
+				.withDetail("notificationsFailure", String.valueOf(listener.lastFailure()));
+		}
+	}
+
+	/**
+	 * A pool without connections, or a server that is silent, must not hang the caller.
+	 */
+	private void checkDatabase(Health.Builder builder) throws InterruptedException {
+		try {
+			String problem = ask().get(this.patience.toMillis(), TimeUnit.MILLISECONDS);
+			if (!problem.isEmpty()) {
+				builder.down().withDetail("schema", problem);
+			}
+		}
+		catch (TimeoutException ex) {
+			builder.down().withDetail("database", "no answer within " + this.patience.toMillis() + " ms");
+		}
+		catch (ExecutionException ex) {
+			builder.down().withDetail("database", String.valueOf(ex.getCause()));
+		}
+	}
+
+	private synchronized CompletableFuture<String> ask() {
+		if (this.answer.isDone()) {
+			this.answer = CompletableFuture.supplyAsync(this.probe::problem, this.executor);
+		}
+		return this.answer;
+	}
+
+}

@@ -1,0 +1,45 @@
+package io.pgbus.autoconfigure;
+
+import io.pgbus.ConsumerGroupOperations;
+import io.pgbus.actuate.PgBusEndpoint;
+import io.pgbus.actuate.PgBusEndpointWebExtension;
+import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.store.BusDatabase;
+
+import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+
+/**
+ * Auto-configuration of the Actuator endpoint {@code pgbus}.
+ *
+ * @since 0.1.0
+ */
+@AutoConfiguration(after = PgBusListenerAutoConfiguration.class)
+@ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
+@ConditionalOnAvailableEndpoint(PgBusEndpoint.class)
+@ConditionalOnBean({ BusDatabase.class, PgListenerContainerRegistry.class })
+@EnableConfigurationProperties(PgBusEndpointProperties.class)
+public final class PgBusEndpointAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean
+	PgBusEndpoint pgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups,
+			PgListenerContainerRegistry registry, BusConsumer consumer, PgBusEndpointProperties properties) {
+		return new PgBusEndpoint(database, groups, registry, consumer, properties.getShowPayloads());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnAvailableEndpoint(endpoint = PgBusEndpoint.class, exposure = EndpointExposure.WEB)
+	PgBusEndpointWebExtension pgBusEndpointWebExtension(PgBusEndpoint endpoint, PgBusEndpointProperties properties) {
+		return new PgBusEndpointWebExtension(endpoint, properties.getShowPayloads(), properties.getRoles());
+	}
+
+}
