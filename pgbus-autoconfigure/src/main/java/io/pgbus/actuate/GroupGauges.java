@@ -159,12 +159,10 @@ public class GroupGauges implements MeterBinder {
 		}
 
 		void show(List<GroupStatus> groups) {
-			this.lag.register(groups.stream()
-				.map((group) -> row(group, Tags.empty(), GroupStatus::estimatedLag))
-				.toList());
-			this.oldest.register(groups.stream()
-				.map((group) -> row(group, Tags.empty(), GroupStatus::lagSeconds))
-				.toList());
+			this.lag
+				.register(groups.stream().map((group) -> row(group, Tags.empty(), GroupStatus::estimatedLag)).toList());
+			this.oldest
+				.register(groups.stream().map((group) -> row(group, Tags.empty(), GroupStatus::lagSeconds)).toList());
 			this.failures.register(groups.stream()
 				.flatMap((group) -> Stream.of(failures(group, "retrying", FailureCounts::retrying),
 						failures(group, "held", FailureCounts::held), failures(group, "dead", FailureCounts::dead)))

@@ -37,13 +37,10 @@ class GroupStatusPlanIntegrationTests {
 		for (int i = 0; i < GROUPS; i++) {
 			groups.create("g" + i, List.of("s"), StartPosition.earliest());
 		}
-		this.testDatabase.jdbc()
-			.sql("""
-					insert into pgbus.event (stream_id, partition, size, type, payload)
-					select s.id, n % 8, 2, 't', '{}' from pgbus.stream s, generate_series(1, :events) n
-					""")
-			.param("events", EVENTS)
-			.update();
+		this.testDatabase.jdbc().sql("""
+				insert into pgbus.event (stream_id, partition, size, type, payload)
+				select s.id, n % 8, 2, 't', '{}' from pgbus.stream s, generate_series(1, :events) n
+				""").param("events", EVENTS).update();
 		this.testDatabase.jdbc().sql("analyze pgbus.event").update();
 		assertThat(new BusStatus(this.database).groups(1000)).hasSize(GROUPS)
 			.allSatisfy((group) -> assertThat((double) group.estimatedLag()).isCloseTo(EVENTS, within(EVENTS / 10.0)));
