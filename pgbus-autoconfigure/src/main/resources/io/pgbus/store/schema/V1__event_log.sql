@@ -166,21 +166,6 @@ create function partition_of(key text, partitions integer) returns integer
 		else abs(mod(hashtextextended(key collate "C", 0), partitions))::integer
 	end;
 
--- Publishes an event from SQL, a trigger for one, in the caller's transaction; makes the stream on first use.
--- Returns the id. Instances find the event by polling; to wake them at once, notify them after the commit.
-create function publish(stream text, key text, type text, payload jsonb, headers jsonb default null) returns bigint
-	language sql volatile
-	begin atomic
-		insert into stream (name) select publish.stream
-			where not exists (select from stream s where s.name = publish.stream)
-			on conflict do nothing;
-		insert into event (stream_id, partition, size, type, key, payload, headers)
-			select s.id, partition_of(publish.key, s.partitions), octet_length(publish.payload::text),
-				publish.type, publish.key, publish.payload, publish.headers
-			from stream s where s.name = publish.stream
-			returning id;
-	end;
-
 -- The views are for people who look after the bus, and for its endpoint. They read with the rights of their owner, so a
 -- role that may read them needs no rights on the tables, and sees no payload. What one costs grows with the partitions,
 -- not with the log: of more than 200 events in a row only both ends are looked at, and the numbers called estimates
@@ -346,3 +331,19 @@ create view failure as
 	join cursor c on c.id = f.cursor_id
 	join consumer_group g on g.id = c.group_id
 	join stream on stream.id = c.stream_id;
+
+-- Publishes an event from SQL, a trigger for one, in the caller's transaction; makes the stream on first use.
+-- Returns the id. Instances find the event by polling; to wake them at once, notify them after the commit.
+-- This is the last statement, since the JDBC driver does not see where its body ends.
+create function publish(stream text, key text, type text, payload jsonb, headers jsonb default null) returns bigint
+	language sql volatile
+	begin atomic
+		insert into stream (name) select publish.stream
+			where not exists (select from stream s where s.name = publish.stream)
+			on conflict do nothing;
+		insert into event (stream_id, partition, size, type, key, payload, headers)
+			select s.id, partition_of(publish.key, s.partitions), octet_length(publish.payload::text),
+				publish.type, publish.key, publish.payload, publish.headers
+			from stream s where s.name = publish.stream
+			returning id;
+	end;
