@@ -93,7 +93,7 @@ public final class PgBusListenerAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean
 	ListenerDefaults pgBusListenerDefaults(PgBusProperties properties, BusTransactions transactions) {
-		PgBusProperties.Retry retry = properties.getListener().getRetry();
+		PgBusListenerProperties.Retry retry = properties.getListener().getRetry();
 		return properties.getListener()
 			.toDefaults(transactions.deliveryByDefault(),
 					new RetryPolicy(retry.getAttempts(), retry.getBackOff(), retry.getMultiplier(),
