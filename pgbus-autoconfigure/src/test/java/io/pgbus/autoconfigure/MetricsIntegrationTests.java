@@ -160,10 +160,10 @@ class MetricsIntegrationTests {
 		start(List.of(Handlers.class), "pgbus.metrics.gauge-interval=0");
 		JdbcClient jdbc = JdbcClient.create(this.application.database.dataSource());
 		assertThat(gauge("pgbus.groups")).isEqualTo(1);
-		jdbc.sql("alter table pgbus.failed_event rename to away").update();
+		jdbc.sql("alter view pgbus.group_status rename to away").update();
 		assertThat(gauge("pgbus.groups")).isNaN();
 		assertThat(gauge("pgbus.lag", "group", "g")).isNaN();
-		jdbc.sql("alter table pgbus.away rename to failed_event").update();
+		jdbc.sql("alter view pgbus.away rename to group_status").update();
 		assertThat(gauge("pgbus.lag", "group", "g")).isZero();
 	}
 
@@ -274,7 +274,7 @@ class MetricsIntegrationTests {
 			return (Connection) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] { Connection.class },
 					(proxy, method, arguments) -> {
 						if (method.getName().equals("prepareStatement")
-								&& arguments[0].toString().contains("oldest_seconds")) {
+								&& arguments[0].toString().contains("lag_seconds")) {
 							this.queries.incrementAndGet();
 						}
 						try {
