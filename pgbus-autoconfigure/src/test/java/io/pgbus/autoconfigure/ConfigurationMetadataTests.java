@@ -3,6 +3,8 @@ package io.pgbus.autoconfigure;
 import java.beans.PropertyDescriptor;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -24,23 +26,36 @@ import static org.assertj.core.api.Assertions.assertThatCode;
  */
 class ConfigurationMetadataTests {
 
+	/** By prefix, the longest first. */
+	private static final Map<String, Object> BEANS = new LinkedHashMap<>();
+	static {
+		BEANS.put("pgbus.endpoint", new PgBusEndpointProperties());
+		BEANS.put("pgbus.metrics", new PgBusMetricsProperties());
+		BEANS.put("pgbus", new PgBusProperties());
+	}
+
 	private final ConfigurationMetadata metadata = ConfigurationMetadata.read();
+
+	/** Actuator's endpoints have others, which are its own. */
+	private final List<Property> properties = this.metadata.properties()
+		.stream()
+		.filter((property) -> property.name().startsWith("pgbus."))
+		.toList();
 
 	@Test
 	void everyPropertyIsKnownAndDescribed() {
 		List<String> names = new ArrayList<>();
-		collect("pgbus", new BeanWrapperImpl(new PgBusProperties()), names);
-		assertThat(this.metadata.properties()).extracting(Property::name).containsExactlyInAnyOrderElementsOf(names);
-		assertThat(this.metadata.properties()).allSatisfy(
+		BEANS.forEach((prefix, bean) -> collect(prefix, new BeanWrapperImpl(bean), names));
+		assertThat(this.properties).extracting(Property::name).containsExactlyInAnyOrderElementsOf(names);
+		assertThat(this.properties).allSatisfy(
 				(property) -> assertThat(property.description()).as(property.name()).isNotBlank().endsWith("."));
 	}
 
 	@Test
 	void defaultsAreThoseOfTheCode() {
-		BeanWrapper properties = new BeanWrapperImpl(new PgBusProperties());
-		for (Property property : this.metadata.properties()) {
-			Object value = properties.getPropertyValue(path(property.name()));
-			if (!(value instanceof Map)) {
+		for (Property property : this.properties) {
+			Object value = beanOf(property).getPropertyValue(path(property.name()));
+			if (!(value instanceof Map || value instanceof Collection)) {
 				Class<?> type = (value != null) ? value.getClass() : String.class;
 				assertThat((Object) ApplicationConversionService.getSharedInstance()
 					.convert(property.defaultValue(), type))
@@ -53,9 +68,8 @@ class ConfigurationMetadataTests {
 
 	@Test
 	void valuesOfEnumsAreExplained() {
-		BeanWrapper properties = new BeanWrapperImpl(new PgBusProperties());
-		for (Property property : this.metadata.properties()) {
-			Class<?> type = properties.getPropertyType(path(property.name()));
+		for (Property property : this.properties) {
+			Class<?> type = beanOf(property).getPropertyType(path(property.name()));
 			if (type != null && type.isEnum()) {
 				assertThat(this.metadata.hints(property.name())).as(property.name())
 					.containsExactlyInAnyOrderElementsOf(
@@ -79,16 +93,24 @@ class ConfigurationMetadataTests {
 	}
 
 	private static boolean isGroup(Class<?> type) {
-		return type.getEnclosingClass() == PgBusProperties.class && !type.isEnum();
+		return type.getPackage() == PgBusProperties.class.getPackage() && !type.isEnum();
 	}
 
 	/** From pgbus.listener.dead-letter.on-dead to listener.deadLetter.onDead. */
 	private static String path(String name) {
 		StringBuilder path = new StringBuilder();
-		for (String word : name.substring("pgbus.".length()).split("-")) {
+		for (String word : name.substring(prefixOf(name).length() + 1).split("-")) {
 			path.append(path.isEmpty() ? word : StringUtils.capitalize(word));
 		}
 		return path.toString();
+	}
+
+	private static BeanWrapper beanOf(Property property) {
+		return new BeanWrapperImpl(BEANS.get(prefixOf(property.name())));
+	}
+
+	private static String prefixOf(String name) {
+		return BEANS.keySet().stream().filter((prefix) -> name.startsWith(prefix + ".")).findFirst().orElseThrow();
 	}
 
 	private static String kebab(Object name) {

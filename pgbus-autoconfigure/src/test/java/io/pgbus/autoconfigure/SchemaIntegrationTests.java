@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
@@ -239,7 +241,13 @@ class SchemaIntegrationTests {
 	}
 
 	private static void run(String script) {
-		try (Connection connection = database.connect(); Statement statement = connection.createStatement()) {
+		Properties simple = new Properties();
+		simple.setProperty("user", database.username());
+		simple.setProperty("password", database.password());
+		// like psql: the server takes the script apart, not the driver
+		simple.setProperty("preferQueryMode", "simple");
+		try (Connection connection = DriverManager.getConnection(database.jdbcUrl(), simple);
+				Statement statement = connection.createStatement()) {
 			statement.execute(script);
 		}
 		catch (SQLException ex) {

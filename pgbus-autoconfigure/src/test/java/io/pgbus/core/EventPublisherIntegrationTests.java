@@ -14,7 +14,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import org.springframework.dao.DataIntegrityViolationException;
+
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /**
  * What is in the log once something is published.
@@ -154,6 +157,13 @@ class EventPublisherIntegrationTests {
 					""").params(key.codePointCount(0, key.length()), incompressible(key), name).update();
 		}
 		assertThat(bus.count(name)).isEqualTo(2);
+	}
+
+	@Test
+	void keyThatIsTooLongForAnIndexIsRefusedToPublishersInSqlToo() {
+		assertThatThrownBy(() -> bus.jdbc.sql("select pgbus.publish('sql', repeat('😀', 501), 'type', '1')")
+			.query(Long.class)
+			.single()).isInstanceOf(DataIntegrityViolationException.class);
 	}
 
 	/** As many bytes, which the server cannot make fewer. */

@@ -38,7 +38,8 @@ create table event (
 	-- bytes of the payload as JSON text, so that a read can stop at a size without looking at the payloads
 	size integer not null,
 	type text not null check (length(type) between 1 and 200),
-	key text check (length(key) between 1 and 1000),
+	-- as many bytes as an index entry has room for
+	key text check (length(key) between 1 and 1000 and octet_length(key) <= 2000),
 	payload jsonb not null,
 	headers jsonb check (jsonb_typeof(headers) = 'object'),
 	primary key (stream_id, partition, id)
