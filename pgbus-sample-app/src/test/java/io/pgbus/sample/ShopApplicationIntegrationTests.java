@@ -2,6 +2,7 @@ package io.pgbus.sample;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -63,6 +64,34 @@ class ShopApplicationIntegrationTests {
 		long id = place("broken-lamp");
 		letAnotherOrderPass();
 		assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing");
+	}
+
+	@Test
+	void orderOfARepairedItemIsShippedWhenAnOperatorRetriesItsEvent() {
+		String item = "item " + this.customer.hashCode();
+		this.jdbc.sql("insert into broken_item (item) values (?)").param(item).update();
+		long id = place(item);
+		await().atMost(PATIENCE)
+			.untilAsserted(() -> assertThat(failures("state=dead&key=" + id)).contains("Cannot ship a " + item));
+		this.http.delete().uri("/broken-items/{item}", item).exchange().expectStatus().isNoContent();
+		this.http.post()
+			.uri("/actuator/pgbus/shipping/failures")
+			.body(Map.of("action", "retry", "key", Long.toString(id)))
+			.exchange()
+			.expectStatus()
+			.isOk();
+		await().atMost(PATIENCE)
+			.untilAsserted(
+					() -> assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing", "shipping"));
+	}
+
+	private String failures(String query) {
+		return this.http.get()
+			.uri("/actuator/pgbus/shipping/failures?" + query)
+			.exchange()
+			.expectBody(String.class)
+			.returnResult()
+			.getResponseBody();
 	}
 
 	@Test

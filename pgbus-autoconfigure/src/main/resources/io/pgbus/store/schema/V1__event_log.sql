@@ -180,7 +180,7 @@ create view stream_status as
 		min(oldest.id) as first_event, min(oldest.published_at) as first_published_at,
 		max(newest.id) as last_event, max(newest.published_at) as last_published_at,
 		sum(size.events)::bigint as estimated_events,
-		round(sum(recent.rate), 1)::double precision as estimated_rate
+		round(sum(recent.rate), 3)::double precision as estimated_rate
 	from stream s
 	cross join lateral generate_series(0, s.partitions - 1) as p(partition)
 	left join lateral (
