@@ -53,14 +53,16 @@ final class InstanceMain {
 
 	public static void main(String[] args) throws IOException {
 		Map<String, String> options = parse(args);
-		DefaultPgListenerContainerRegistry registry = start(options);
+		Application application = application(options);
+		DefaultPgListenerContainerRegistry registry = application.registry();
+		listen(registry, JdbcClient.create(application.pool()));
 		// until the test closes it, or is gone
 		System.in.transferTo(OutputStream.nullOutputStream());
 		registry.stop();
 		System.exit(0);
 	}
 
-	private static Map<String, String> parse(String[] args) {
+	static Map<String, String> parse(String[] args) {
 		Map<String, String> options = new LinkedHashMap<>();
 		for (String arg : args) {
 			options.put(arg.substring(0, arg.indexOf('=')), arg.substring(arg.indexOf('=') + 1));
@@ -68,7 +70,7 @@ final class InstanceMain {
 		return options;
 	}
 
-	private static DefaultPgListenerContainerRegistry start(Map<String, String> options) {
+	static Application application(Map<String, String> options) {
 		HikariDataSource pool = pool(options);
 		BusDatabase database = new BusDatabase(pool, "pgbus");
 		ListenerDefaults defaults = new ListenerDefaults(DeliveryMode.EXACTLY_ONCE, StartPosition.earliest(), 1,
@@ -87,7 +89,10 @@ final class InstanceMain {
 				new ListenerRuntime(database, new GroupStore(database, new StreamStore(database, Map.of())),
 						new EventConverter(JsonMapper.builder().build()), consumer, new JdbcTransactionManager(pool),
 						null, List.of(), false, defaults));
-		JdbcClient jdbc = JdbcClient.create(pool);
+		return new Application(registry, pool);
+	}
+
+	private static void listen(DefaultPgListenerContainerRegistry registry, JdbcClient jdbc) {
 		registry.register(PgListenerEndpoint.id(ONCE)
 			.streams(STREAM)
 			.concurrency(2)
@@ -100,7 +105,6 @@ final class InstanceMain {
 			.delivery(DeliveryMode.AT_LEAST_ONCE)
 			.onEvent(Integer.class, (event) -> handle(jdbc, LEAST, event)));
 		registry.start();
-		return registry;
 	}
 
 	private static HikariDataSource pool(Map<String, String> options) {
@@ -118,6 +122,16 @@ final class InstanceMain {
 			.params(group, event.id(), event.key(), event.payload(), event.attempt(), ProcessHandle.current().pid())
 			.query()
 			.listOfRows();
+	}
+
+	/**
+	 * What a main class needs.
+	 *
+	 * @param registry where its listeners go
+	 * @param pool its connections
+	 */
+	record Application(DefaultPgListenerContainerRegistry registry, HikariDataSource pool) {
+
 	}
 
 	/**
