@@ -44,6 +44,9 @@ public record ListenerDefaults(DeliveryMode delivery, StartPosition start, int c
 		require(batchBytes.toBytes() >= 1, "batch-bytes", batchBytes);
 		require(eventsPerTransaction >= 1, "events-per-transaction", eventsPerTransaction);
 		require(pollInterval.toMillis() >= 1, "poll-interval", pollInterval);
+		if (idleEventInterval != null) {
+			require(idleEventInterval.toMillis() >= 1, "idle-event-interval", idleEventInterval);
+		}
 	}
 
 	private static void require(boolean condition, String what, Object value) {
