@@ -19,9 +19,8 @@ class ListenerDefaultsTests {
 		refused("batch-bytes", () -> with(1, 1, 0, 1, 1));
 		refused("events-per-transaction", () -> with(1, 1, 1, 0, 1));
 		refused("poll-interval", () -> with(1, 1, 1, 1, 0));
-		refused("idle-event-interval",
-				() -> new ListenerDefaults(this.given.delivery(), this.given.start(), 1, 1, DataSize.ofBytes(1), 1,
-						Duration.ofMillis(1), this.given.retry(), Duration.ZERO));
+		refused("idle-event-interval", () -> new ListenerDefaults(this.given.delivery(), this.given.start(), 1, 1,
+				DataSize.ofBytes(1), 1, Duration.ofMillis(1), this.given.retry(), Duration.ZERO));
 	}
 
 	private static void refused(String property, Runnable creation) {
