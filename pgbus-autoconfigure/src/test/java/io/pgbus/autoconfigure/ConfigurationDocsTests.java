@@ -3,6 +3,7 @@ package io.pgbus.autoconfigure;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -58,19 +59,19 @@ class ConfigurationDocsTests {
 				.append((property.defaultValue() != null) ? "`" + property.defaultValue() + "`" : "")
 				.append(" | ")
 				.append(String.valueOf(property.description()).replace("|", "\\|"))
-				.append(isEnum(property) ? values(metadata.hints(property.name())) : "")
+				.append(values(property))
 				.append(" |\n"));
 		});
 		return tables.append('\n').toString();
 	}
 
-	private static boolean isEnum(Property property) {
-		return ClassUtils.isPresent(property.type(), null)
-				&& ClassUtils.resolveClassName(property.type(), null).isEnum();
-	}
-
-	private static String values(List<String> hints) {
-		return hints.stream().collect(Collectors.joining("`, `", " Values: `", "`."));
+	private static String values(Property property) {
+		Class<?> type = ClassUtils.isPresent(property.type(), null) ? ClassUtils.resolveClassName(property.type(), null)
+				: Object.class;
+		return !type.isEnum() ? ""
+				: Arrays.stream(type.getEnumConstants())
+					.map(ConfigurationMetadata::kebab)
+					.collect(Collectors.joining("`, `", " Values: `", "`."));
 	}
 
 	private static String groupOf(String name) {

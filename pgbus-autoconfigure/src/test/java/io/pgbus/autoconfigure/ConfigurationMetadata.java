@@ -7,6 +7,7 @@ import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -65,6 +66,11 @@ final class ConfigurationMetadata {
 
 	private static @Nullable String text(JsonNode node, String field) {
 		return node.path(field).isMissingNode() ? null : node.path(field).asString();
+	}
+
+	/** From deadLetter, and from HOLD_KEY, to what is written in a file. */
+	static String kebab(Object name) {
+		return name.toString().replaceAll("([a-z])([A-Z])", "$1-$2").replace('_', '-').toLowerCase(Locale.ROOT);
 	}
 
 	/**
