@@ -256,7 +256,8 @@ class FailureTrialsIntegrationTests {
 			instance.publisher.publish(OutgoingEvent.to("s" + n).type("T" + n).key("k").payload(n));
 		}
 		await().untilAsserted(() -> assertThat(effects()).containsExactlyInAnyOrder(0, 1));
-		assertThat(this.attempts).hasSize(3).containsOnly("0/1", "1/1");
+		// who is rolled back may have its own row again before the other wakes
+		assertThat(this.attempts).hasSizeGreaterThanOrEqualTo(3).containsOnly("0/1", "1/1");
 		assertThat(this.bus.failedEvents()).isEmpty();
 	}
 

@@ -2,12 +2,14 @@ package io.pgbus.testing;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.Map;
 
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -28,6 +30,11 @@ import org.springframework.jdbc.core.simple.JdbcClient;
  * </ul>
  */
 public final class TestDatabase implements AutoCloseable {
+
+	static {
+		// a busy machine is no failure
+		Awaitility.setDefaultTimeout(Duration.ofMinutes(1));
+	}
 
 	private static final int DEFAULT_POOL_SIZE = 10;
 
