@@ -147,7 +147,6 @@ class ChaosIntegrationTests {
 			replaceTheDead();
 			long end = System.nanoTime() + DURATION_NANOS;
 			for (int step = 0; System.nanoTime() < end; step++) {
-				this.transactions.release(30 + this.random.nextInt(60));
 				awaitDeliveries(20 + this.random.nextInt(100));
 				disturb(step);
 				replaceTheDead();
@@ -268,8 +267,12 @@ class ChaosIntegrationTests {
 		}
 	}
 
-	/** Chaos goes on when so much more is delivered: nothing stands still. */
+	/**
+	 * Chaos goes on when so much more is delivered: nothing stands still. Of what is
+	 * published for that there is more than enough.
+	 */
 	private void awaitDeliveries(int more) {
+		this.transactions.release(more / 2 + 10);
 		long before = delivered();
 		await().atMost(1, TimeUnit.MINUTES).until(() -> delivered() >= before + more);
 	}
