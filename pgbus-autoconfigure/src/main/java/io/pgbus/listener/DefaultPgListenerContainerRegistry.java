@@ -3,10 +3,10 @@ package io.pgbus.listener;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
@@ -23,7 +23,8 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 
 	private final ListenerRuntime runtime;
 
-	private final Map<String, PgListenerContainer> containers = new LinkedHashMap<>();
+	/** By id: the JVM gives the methods of a class in any order. */
+	private final Map<String, PgListenerContainer> containers = new TreeMap<>();
 
 	private volatile boolean running;
 

@@ -41,7 +41,7 @@ public interface PgListenerContainerRegistry extends SmartLifecycle {
 
 	/**
 	 * Returns the containers.
-	 * @return a copy
+	 * @return a copy, by id
 	 */
 	Collection<PgListenerContainer> containers();
 

@@ -63,8 +63,8 @@ public final class BusView {
 	 * @param database the database
 	 */
 	public BusView(BusDatabase database) {
-		this.streams = database.ownRoundTrip(Horizon.PLANNER, STREAMS);
-		this.groups = database.ownRoundTrip(Horizon.PLANNER, GROUPS);
+		this.streams = BusStatus.look(database, STREAMS);
+		this.groups = BusStatus.look(database, GROUPS);
 		this.pending = database.ownRoundTrip(Horizon.PLANNER, PENDING);
 	}
 

@@ -158,8 +158,7 @@ public final class CursorStore {
 						t.ceiling, t.position
 					where t.position < t.ceiling
 					union all
-					select t.high_snapshot, t.high_floor, t.high_bound, %1$s,
-						(select last_value from {bus}.event_id), 0
+					select t.high_snapshot, t.high_floor, t.high_bound, %1$s, %5$s, 0
 					where t.position >= t.ceiling
 				) w(low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound, ceiling, position)
 			),
@@ -348,7 +347,7 @@ public final class CursorStore {
 	/** Reads on in the cursor that the preceding part of the statement took. */
 	static String read(@Nullable String filter) {
 		return READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
-				EventFilter.condition(filter), IS_DUE);
+				EventFilter.condition(filter), IS_DUE, Horizon.LAST_ID);
 	}
 
 	/**

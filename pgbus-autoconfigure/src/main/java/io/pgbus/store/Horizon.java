@@ -56,11 +56,19 @@ final class Horizon {
 			""";
 
 	/**
+	 * The last id that was drawn. It is not read from the sequence as from a table: that
+	 * takes no lock on the page, and while a nextval writes to the WAL, which it does for
+	 * 32 values ahead, the page shows the last of those. A floor that high hides an event
+	 * that draws its id from among them later.
+	 */
+	static final String LAST_ID = "pg_sequence_last_value('{bus}.event_id')";
+
+	/**
 	 * Step one, as a statement: keeps the floor for the transaction, and sets the
 	 * planner.
 	 */
-	static final String FLOOR = "select set_config('pgbus.floor', last_value::text, true), " + SETTINGS
-			+ " from {bus}.event_id";
+	static final String FLOOR = "select set_config('pgbus.floor', " + "(select last_value from {bus}.event_id)"
+			+ "::text, true), " + SETTINGS;
 
 	/** Step two, as a statement. */
 	static final String BOUND = "select pg_current_xact_id()";

@@ -16,14 +16,14 @@ final class TimeSearch {
 	 */
 	static final String LAST_BEFORE = """
 			with recursive search(low, high) as (
-				select 0::bigint, (select last_value from {bus}.event_id)
+				select 0::bigint, %s
 				union all
 				select
 					case when e.is_older then e.id else s.low end,
 					case when e.is_older then s.high else (s.low + s.high + 1) / 2 - 1 end
 				from search s
 				left join lateral (
-					select e.id, e.published_at < %s as is_older
+					select e.id, e.published_at < %%s as is_older
 					from {bus}.event e
 					where e.stream_id = c.stream_id and e.partition = c.partition
 					and e.id >= (s.low + s.high + 1) / 2
@@ -31,7 +31,7 @@ final class TimeSearch {
 				) e on true
 				where s.low < s.high
 			)
-			select max(low) from search""";
+			select max(low) from search""".formatted(Horizon.LAST_ID);
 
 	private TimeSearch() {
 	}

@@ -112,7 +112,7 @@ class BusStatusIntegrationTests {
 		parameters.putAll(Map.of("group", "group-3", "limit", 100, "after", 500L, "stack", true, "payloadLimit", 1000,
 				"states", new String[] { "dead" }, "dueToo", false));
 		String plan = database.ownTransaction().execute((status) -> {
-			database.own(Horizon.PLANNER).query().listOfRows();
+			database.own(BusStatus.PLANNER).query().listOfRows();
 			return database.own("explain (analyze, format json) " + sql)
 				.params(parameters)
 				.query(String.class)
