@@ -82,15 +82,40 @@ final class CursorBackOff {
 			.toList();
 	}
 
+	/** A worker of this listener has it. */
+	void trying(Claim claim) {
+		this.pauses.computeIfPresent(claim.cursorId(), (id, pause) -> pause.tried(true));
+	}
+
+	/** It is another's by now. */
+	void lost(Claim claim) {
+		this.pauses.computeIfPresent(claim.cursorId(), (id, pause) -> pause.tried(false));
+	}
+
+	/**
+	 * Of the cursors that were not left alone none has work: another instance has gone on
+	 * with those that no worker of this listener has.
+	 */
+	void foundNothingBut(List<Integer> pausing) {
+		if (!this.pauses.isEmpty() && this.pauses.entrySet()
+			.removeIf((entry) -> !entry.getValue().isTried() && !pausing.contains(entry.getKey()))) {
+			this.onChange.accept(null);
+		}
+	}
+
 	/** Whether there are cursors that did not go well the last time. */
 	boolean isActive() {
 		return !this.pauses.isEmpty();
 	}
 
-	private record Pause(BackOffExecution times, long endNanos) {
+	private record Pause(BackOffExecution times, long endNanos, boolean isTried) {
 
 		static Pause first(BackOffExecution times) {
-			return new Pause(times, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(times.nextBackOff()));
+			return new Pause(times, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(times.nextBackOff()), false);
+		}
+
+		Pause tried(boolean isTried) {
+			return new Pause(this.times, this.endNanos, isTried);
 		}
 
 		Pause next() {

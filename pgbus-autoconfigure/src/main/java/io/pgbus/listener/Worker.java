@@ -73,8 +73,10 @@ final class Worker implements Runnable {
 	private void takeWork() {
 		while (this.work.goesOn()) {
 			releaseStrays();
-			Claim claim = claim(holder());
+			List<Integer> avoided = this.work.backOff().pausing();
+			Claim claim = claim(holder(), avoided);
 			if (claim == null) {
+				this.work.backOff().foundNothingBut(avoided);
 				return;
 			}
 			this.container.signal().found();
@@ -86,8 +88,7 @@ final class Worker implements Runnable {
 	 * Claims a cursor. If the filter fails on one of the events, the read fails as a
 	 * whole; then events are read without it, and it is asked for each by itself.
 	 */
-	private @Nullable Claim claim(Holder holder) {
-		List<Integer> avoided = this.work.backOff().pausing();
+	private @Nullable Claim claim(Holder holder, List<Integer> avoided) {
 		try {
 			return this.work.cursors().claim(holder, avoided);
 		}
@@ -103,6 +104,7 @@ final class Worker implements Runnable {
 		Holder holder = holder();
 		long start = System.nanoTime();
 		Claim claim = first;
+		this.work.backOff().trying(claim);
 		while (claim != null) {
 			ClaimRun run = new ClaimRun(this.work, holder, claim);
 			try {
@@ -115,6 +117,7 @@ final class Worker implements Runnable {
 			catch (LostCursorException ex) {
 				logger.info("Listener {} lost partition {} of stream {}: {}", this.container.id(), claim.partition(),
 						claim.stream(), ex.getMessage());
+				this.work.backOff().lost(claim);
 				// it is another's, or it is this worker's and will be read anew with the
 				// ledger
 				this.work.cursors().releaseStrays(holder);

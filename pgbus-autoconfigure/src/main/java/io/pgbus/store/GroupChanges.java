@@ -149,9 +149,11 @@ public final class GroupChanges {
 	 * @throws PgBusException if there is no such group
 	 */
 	public void pause(String group, boolean paused) {
-		if (this.database.own(PAUSE).param("group", group).param("paused", paused).update() == 0) {
-			throw unknown(group);
-		}
+		this.database.ownTransaction().executeWithoutResult((status) -> {
+			if (this.database.own(PAUSE).param("group", group).param("paused", paused).update() == 0) {
+				throw unknown(group);
+			}
+		});
 	}
 
 	/**

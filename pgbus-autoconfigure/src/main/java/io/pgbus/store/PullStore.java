@@ -124,7 +124,11 @@ public final class PullStore {
 	 * @return whether there was one
 	 */
 	public boolean remove(String group, String consumer) {
-		return this.database.own(REMOVE).param("group", group).param("consumer", consumer).update() > 0;
+		return Boolean.TRUE.equals(this.database.ownTransaction()
+			.execute((status) -> this.database.own(REMOVE)
+				.param("group", group)
+				.param("consumer", consumer)
+				.update() > 0));
 	}
 
 	/**
