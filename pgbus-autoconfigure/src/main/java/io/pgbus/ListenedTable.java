@@ -36,6 +36,26 @@ public record ListenedTable(String name, @Nullable String filter, Set<TableOpera
 	}
 
 	/**
+	 * Tells whether the name means a table. One without a schema means a table of this
+	 * name in any.
+	 * @param table the table with its schema, as they are without quotes
+	 * @return whether it does
+	 */
+	public boolean matches(String table) {
+		StringBuilder unquoted = new StringBuilder();
+		boolean quoted = false;
+		for (char c : this.name.trim().toCharArray()) {
+			if (c == '"') {
+				quoted = !quoted;
+			}
+			else {
+				unquoted.append(quoted ? c : Character.toLowerCase(c));
+			}
+		}
+		return table.equals(unquoted.toString()) || table.endsWith("." + unquoted);
+	}
+
+	/**
 	 * Returns a table of which every insert and update is wanted.
 	 * @param name the name of the table
 	 * @return the table

@@ -7,6 +7,7 @@ import java.util.Set;
 
 import io.pgbus.DeliveryMode;
 import io.pgbus.EventErrorHandler;
+import io.pgbus.ListenedTable;
 import io.pgbus.PgBusException;
 import io.pgbus.RetryPolicy;
 import io.pgbus.RetryPolicy.OnDead;
@@ -35,32 +36,46 @@ final class EndpointFactory {
 
 	private final HandlerTypes types;
 
+	private final TableListeners tables;
+
 	EndpointFactory(ConfigurableBeanFactory beanFactory, ListenerDefaults defaults, ListenerMethodFactory methods,
-			HandlerTypes types) {
+			HandlerTypes types, TableListeners tables) {
 		this.beanFactory = beanFactory;
 		this.defaults = defaults;
 		this.methods = methods;
 		this.types = types;
+		this.tables = tables;
 	}
 
 	/** Makes the endpoint of one annotation of a method. */
-	PgListenerEndpoint ofMethod(PgEventListener annotation, Object bean, ListenerClass declared, Method method) {
+	PgListenerEndpoint ofMethod(DeclaredListener declaration, Object bean, ListenerClass declared, Method method) {
+		PgEventListener annotation = declaration.common();
 		String listener = declared.describe(method);
 		Attributes attributes = new Attributes(this.beanFactory, bean, listener);
 		boolean batch = attributes.flag("batch", annotation.batch(), false);
 		ListenerMethod handler = this.methods.create(bean, declared, method, batch);
+		if (declaration.tables() != null) {
+			TableListeners.check(handler);
+			return endpoint(declaration, attributes, listener, handler, handler.asynchronous(), batch, null);
+		}
 		Set<String> types = types(annotation, attributes);
-		return endpoint(annotation, attributes, listener, handler, handler.asynchronous(), batch,
+		return endpoint(declaration, attributes, listener, handler, handler.asynchronous(), batch,
 				(types != null) ? types : this.types.of(handler));
 	}
 
 	/** Makes the endpoint of one annotation of a class. */
-	PgListenerEndpoint ofClass(PgEventListener annotation, Object bean, ListenerClass declared) {
+	PgListenerEndpoint ofClass(DeclaredListener declaration, Object bean, ListenerClass declared) {
+		PgEventListener annotation = declaration.common();
 		String listener = declared.type().getName();
 		Attributes attributes = new Attributes(this.beanFactory, bean, listener);
 		if (attributes.flag("batch", annotation.batch(), false)) {
 			throw new PgBusException(listener + " has batch = \"true\", but a list may have events for several of its "
 					+ "methods. Annotate a method that takes lists with @PgEventListener instead.");
+		}
+		if (declaration.tables() != null) {
+			TableRouter router = this.tables.router(declaration.tables(), declared, attributes,
+					(method) -> this.methods.create(bean, declared, method, false));
+			return endpoint(declaration, attributes, listener, router, router.asynchronous(), false, null);
 		}
 		TypeRouter router = this.types.router(declared, (method) -> this.methods.create(bean, declared, method, false));
 		Set<String> types = types(annotation, attributes);
@@ -71,17 +86,22 @@ final class EndpointFactory {
 		if (types == null && router.defaultMethod() == null) {
 			types = router.methods().keySet();
 		}
-		return endpoint(annotation, attributes, listener, router, router.asynchronous(), false, types);
+		return endpoint(declaration, attributes, listener, router, router.asynchronous(), false, types);
 	}
 
-	private PgListenerEndpoint endpoint(PgEventListener annotation, Attributes attributes, String listener,
+	private PgListenerEndpoint endpoint(DeclaredListener declaration, Attributes attributes, String listener,
 			EventHandler handler, boolean asynchronous, boolean batch, @Nullable Set<String> types) {
+		PgEventListener annotation = declaration.common();
+		PgTableListener ofTables = declaration.tables();
 		String group = group(annotation, attributes, listener);
 		String id = attributes.text("id", annotation.id());
 		try {
 			return PgListenerEndpoint.id((id != null) ? id : group)
 				.group(group)
 				.streams(attributes.names("streams", annotation.streams()).toArray(String[]::new))
+				.tables((ofTables != null)
+						? this.tables.tables(ofTables, group, attributes, listener).toArray(ListenedTable[]::new)
+						: new ListenedTable[0])
 				.types(types)
 				.filter(attributes.text("filter", annotation.filter()))
 				.concurrency(attributes.integer("concurrency", annotation.concurrency()))

@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
  * @param methods the annotations of its methods
  * @param handlers the methods that are shared by the listeners of the class
  */
-record ListenerClass(Class<?> type, List<PgEventListener> listeners, Map<Method, List<PgEventListener>> methods,
+record ListenerClass(Class<?> type, List<DeclaredListener> listeners, Map<Method, List<DeclaredListener>> methods,
 		Map<Method, PgEventHandler> handlers) {
 
 	boolean isEmpty() {

@@ -2,15 +2,19 @@ package io.pgbus.annotation;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Type;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 
 import io.pgbus.BatchListenerFailedException;
 import io.pgbus.Event;
+import io.pgbus.TableChange;
 import io.pgbus.UnreadableEventException;
 import io.pgbus.core.EventConverter;
 import io.pgbus.listener.EventHandler;
 import org.jspecify.annotations.Nullable;
+
+import org.springframework.core.ResolvableType;
 
 /**
  * Calls a method with events.
@@ -19,14 +23,25 @@ import org.jspecify.annotations.Nullable;
  * @param method the method, which the bean's class has
  * @param description names the method in messages
  * @param arguments make the arguments
- * @param payloadClass the class of the payload, or {@code null} if no parameter says
+ * @param payloadType the type of the payload, or {@code null} if no parameter says
  * @param acknowledged whether the method acknowledges the events itself
  * @param staged whether the method returns a stage
  * @param converter reads payloads
  */
 record ListenerMethod(Object bean, Method method, String description, List<Argument> arguments,
-		@Nullable Class<?> payloadClass, boolean acknowledged, boolean staged,
+		@Nullable Type payloadType, boolean acknowledged, boolean staged,
 		EventConverter converter) implements EventHandler {
+
+	/** The class of the payload, or {@code null} if no parameter says. */
+	@Nullable Class<?> payloadClass() {
+		return (this.payloadType != null) ? ResolvableType.forType(this.payloadType).resolve(Object.class) : null;
+	}
+
+	/** The class of rows if the payload is the change of a table, or {@code null}. */
+	@Nullable Class<?> rowClass() {
+		return (payloadClass() == TableChange.class)
+				? ResolvableType.forType(this.payloadType).getGeneric(0).resolve(Object.class) : null;
+	}
 
 	boolean asynchronous() {
 		return this.acknowledged || this.staged;

@@ -96,7 +96,7 @@ final class ListenerMethodFactory {
 			arguments.replaceAll((argument) -> adopt(argument, chooser));
 		}
 		return new ListenerMethod(bean, invocable, listener, List.copyOf(arguments),
-				(chooser != null) ? chooser.payloadClass() : null, acknowledged, staged, this.converter);
+				(chooser != null) ? chooser.type() : null, acknowledged, staged, this.converter);
 	}
 
 	private static Argument adopt(Argument argument, PayloadParameter chooser) {

@@ -32,8 +32,7 @@ final class ListenerScanner {
 		if (this.withoutAnnotations.contains(type) || !AnnotationUtils.isCandidateClass(type, ANNOTATIONS)) {
 			return null;
 		}
-		ListenerClass found = new ListenerClass(type, find(type, PgEventListener.class),
-				select(type, PgEventListener.class), selectHandlers(type));
+		ListenerClass found = new ListenerClass(type, findListeners(type), selectListeners(type), selectHandlers(type));
 		if (found.isEmpty()) {
 			this.withoutAnnotations.add(type);
 			return null;
@@ -43,29 +42,32 @@ final class ListenerScanner {
 
 	private static Map<Method, PgEventHandler> selectHandlers(Class<?> type) {
 		return MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<PgEventHandler>) (method) -> {
-			List<PgEventHandler> found = find(method, PgEventHandler.class);
-			return found.isEmpty() ? null : found.get(0);
+			List<MergedAnnotation<PgEventHandler>> found = find(method, PgEventHandler.class);
+			return found.isEmpty() ? null : found.get(0).synthesize();
 		});
 	}
 
-	private static <A extends Annotation> Map<Method, List<A>> select(Class<?> type, Class<A> annotation) {
-		return MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<List<A>>) (method) -> {
-			List<A> found = find(method, annotation);
-			return found.isEmpty() ? null : found;
-		});
+	private static Map<Method, List<DeclaredListener>> selectListeners(Class<?> type) {
+		return MethodIntrospector.selectMethods(type,
+				(MethodIntrospector.MetadataLookup<List<DeclaredListener>>) (method) -> {
+					List<DeclaredListener> found = findListeners(method);
+					return found.isEmpty() ? null : found;
+				});
+	}
+
+	private static List<DeclaredListener> findListeners(AnnotatedElement element) {
+		return find(element, PgEventListener.class).stream().map(DeclaredListener::of).toList();
 	}
 
 	/** Only the nearest: an overriding method replaces what it overrides. */
-	private static <A extends Annotation> List<A> find(AnnotatedElement element, Class<A> annotation) {
+	private static <A extends Annotation> List<MergedAnnotation<A>> find(AnnotatedElement element,
+			Class<A> annotation) {
 		List<MergedAnnotation<A>> found = MergedAnnotations
 			.from(element, SearchStrategy.TYPE_HIERARCHY, RepeatableContainers.standardRepeatables())
 			.stream(annotation)
 			.toList();
 		int nearest = found.stream().mapToInt(MergedAnnotation::getAggregateIndex).min().orElse(0);
-		return found.stream()
-			.filter((each) -> each.getAggregateIndex() == nearest)
-			.map(MergedAnnotation::synthesize)
-			.toList();
+		return found.stream().filter((each) -> each.getAggregateIndex() == nearest).toList();
 	}
 
 }

@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import io.pgbus.EventTypeResolver;
 import io.pgbus.PgBusException;
 import io.pgbus.core.EventConverter;
+import io.pgbus.listener.ConfiguredTables;
 import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.listener.PgListenerEndpoint;
@@ -23,10 +24,11 @@ import org.springframework.beans.factory.config.ConfigurableBeanFactory;
 import org.springframework.util.Assert;
 
 /**
- * Registers the listeners that {@link PgEventListener} declares with the
- * {@link PgListenerContainerRegistry}. It takes that, an {@link EventConverter}, an
- * {@link EventTypeResolver} and, if there is one, a {@link ListenerDefaults} from the
- * bean factory when it registers the first listener, never earlier.
+ * Registers the listeners that {@link PgEventListener} and {@link PgTableListener}
+ * declare with the {@link PgListenerContainerRegistry}. It takes that, an
+ * {@link EventConverter}, an {@link EventTypeResolver} and, if there are any, a
+ * {@link ListenerDefaults} and {@link ConfiguredTables} from the bean factory when it
+ * registers the first listener, never earlier.
  * <p>
  * It has no order on purpose: post-processors without one come after those with one, so
  * it sees beans with all their proxies.
@@ -161,7 +163,9 @@ public class PgEventListenerAnnotationBeanPostProcessor
 			endpoints = new EndpointFactory(beanFactory,
 					beanFactory.getBeanProvider(ListenerDefaults.class).getIfAvailable(() -> ListenerDefaults.DEFAULT),
 					new ListenerMethodFactory(beanFactory, beanFactory.getBean(EventConverter.class)),
-					new HandlerTypes(beanFactory.getBean(EventTypeResolver.class)));
+					new HandlerTypes(beanFactory.getBean(EventTypeResolver.class)),
+					new TableListeners(beanFactory.getBeanProvider(ConfiguredTables.class)
+						.getIfAvailable(() -> ConfiguredTables.NONE)));
 			this.endpoints = endpoints;
 		}
 		return endpoints;

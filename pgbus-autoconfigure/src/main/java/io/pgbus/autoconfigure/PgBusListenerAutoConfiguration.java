@@ -21,6 +21,7 @@ import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.listener.ListenerRuntime;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.listener.PgListenerObservationConvention;
+import io.pgbus.listener.TableSubscriptions;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.GroupStore;
@@ -147,11 +148,11 @@ public final class PgBusListenerAutoConfiguration {
 	PgListenerContainerRegistry pgListenerContainerRegistry(BusDatabase database, GroupStore groups,
 			EventConverter converter, BusConsumer consumer, BusTransactions transactions, ListenerDefaults defaults,
 			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
-			ListenerInstruments instruments, Environment environment) {
+			ListenerInstruments instruments, ObjectProvider<TableSubscriptions> tables, Environment environment) {
 		return new DefaultPgListenerContainerRegistry(
 				new ListenerRuntime(database, groups, converter, consumer, transactions.transactionManager(),
 						errorHandler.getIfAvailable(), deadLetterListeners.orderedStream().toList(),
-						Threading.VIRTUAL.isActive(environment), defaults, instruments));
+						Threading.VIRTUAL.isActive(environment), defaults, instruments, tables.getIfAvailable()));
 	}
 
 }

@@ -23,12 +23,15 @@ public class EventConverter {
 
 	private final JsonMapper mapper;
 
+	private final TableChangeReader tableChanges;
+
 	/**
 	 * Creates a converter.
 	 * @param mapper the application's mapper
 	 */
 	public EventConverter(JsonMapper mapper) {
 		this.mapper = mapper;
+		this.tableChanges = new TableChangeReader(mapper);
 	}
 
 	/**
@@ -85,6 +88,20 @@ public class EventConverter {
 	}
 
 	/**
+	 * Returns the change of a table as one group sees it: of what the headers say to all
+	 * groups, only what they say to this one.
+	 * @param event the event
+	 * @param groupId the group
+	 * @return the event with other headers
+	 */
+	public Event<String> forGroup(Event<String> event, int groupId) {
+		String outcome = event.headers().get("group-" + groupId);
+		return new Event<>(event.id(), event.stream(), event.partition(), event.type(), event.key(), event.payload(),
+				(outcome != null) ? Map.of(TableChangeReader.OUTCOME, outcome) : Map.of(), event.publishedAt(),
+				event.attempt());
+	}
+
+	/**
 	 * Reads what can be read of an event: as {@link #read}, but without headers if these
 	 * cannot be.
 	 * @param stored the event as stored
@@ -112,13 +129,15 @@ public class EventConverter {
 	 * Reads the payload of an event.
 	 * @param event the event with the payload as JSON text
 	 * @param type the type to read; for {@code String} a JSON string gives its value, and
-	 * anything else its JSON text
+	 * anything else its JSON text, and for {@link io.pgbus.TableChange} the change of a
+	 * table, with its row as the type's argument
 	 * @return the payload
 	 * @throws UnreadableEventException if the payload does not fit, or gives no object
 	 */
 	public Object readPayload(Event<String> event, Type type) {
 		try {
-			Object payload = read(event.payload(), type);
+			Type rowType = TableChangeReader.rowType(type);
+			Object payload = (rowType != null) ? this.tableChanges.read(event, rowType) : read(event.payload(), type);
 			if (payload != null) {
 				return payload;
 			}

@@ -1,6 +1,7 @@
 package io.pgbus.listener;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -12,6 +13,7 @@ import io.pgbus.EventErrorHandler;
 import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
 import io.pgbus.listener.PgListenerContainerEvent.Change;
+import io.pgbus.listener.TableSubscriptions.Subscribed;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CursorStore;
 import io.pgbus.store.EventFilter;
@@ -143,33 +145,49 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			this.ended = CompletableFuture.allOf(workers).whenComplete((nothing, failure) -> left());
 			this.signal.wakeOne();
 		}
-		logger.info("Listener {} listens as group {} to {}", id(), this.endpoint.group(), this.endpoint.streams());
+		logger.info("Listener {} listens as group {} to {}", id(), this.endpoint.group(),
+				this.endpoint.tables().isEmpty() ? this.endpoint.streams() : this.endpoint.tables());
 		this.events.started();
 	}
 
 	private ContainerWork prepare() {
 		ListenerDefaults defaults = this.runtime.defaults();
-		if (this.endpoint.filter() != null) {
-			EventFilter.check(this.runtime.database(), this.endpoint.filter());
-		}
+		Source source = source();
 		StartPosition start = (this.endpoint.start() != null) ? this.endpoint.start() : defaults.start();
-		GroupIds ids = this.runtime.groups().create(this.endpoint.group(), this.endpoint.streams(), start);
+		GroupIds ids = this.runtime.groups().create(this.endpoint.group(), source.streams(), start);
 		this.groupId = ids.groupId();
 		BusDatabase database = this.runtime.database();
 		Subscription subscription = new Subscription(ids.groupId(), ids.streamIds(), this.endpoint.types(),
-				this.endpoint.filter(), defaults.batchSize(), defaults.batchBytes().toBytes());
+				source.filter(), defaults.batchSize(), defaults.batchBytes().toBytes());
 		this.runtime.consumer().start();
 		this.runtime.consumer()
 			.join(id(), new BusConsumer.Member(ids.groupId(), Set.copyOf(new HashSet<>(ids.streamIds())),
 					this.endpoint.types(), this.signal));
 		HandlerScope scope = new HandlerScope(this.endpoint, this.runtime.converter(), this.runtime.instruments());
 		boolean oneCall = this.endpoint.batch() || groupSize() == 1;
-		HandlerInvoker handler = new HandlerInvoker(this.endpoint, this.runtime.converter(), oneCall ? null : scope);
+		HandlerInvoker handler = new HandlerInvoker(this.endpoint, ids.groupId(), this.runtime.converter(),
+				oneCall ? null : scope);
 		Delivery delivery = delivery(handler);
 		return new ContainerWork(timed(new CursorStore(database, subscription)),
-				timed(CursorStore.unfiltered(database, subscription)), filter(), this.runtime.failures(), handler,
-				watched(oneCall ? new ScopedDelivery(delivery, scope) : delivery), policy(), this.endpoint.types(),
-				defaults.batchSize(), groupSize(), this.cursorBackOff, this::takesWork);
+				timed(CursorStore.unfiltered(database, subscription)), filter(source.filter()), this.runtime.failures(),
+				handler, watched(oneCall ? new ScopedDelivery(delivery, scope) : delivery), policy(),
+				this.endpoint.types(), defaults.batchSize(), groupSize(), this.cursorBackOff, this::takesWork);
+	}
+
+	private Source source() {
+		if (this.endpoint.tables().isEmpty()) {
+			if (this.endpoint.filter() != null) {
+				EventFilter.check(this.runtime.database(), this.endpoint.filter());
+			}
+			return new Source(this.endpoint.streams(), this.endpoint.filter());
+		}
+		if (this.runtime.tables() == null) {
+			throw new IllegalArgumentException(
+					"The listener \"" + id() + "\" cannot listen to tables: pgbus.capture.enabled is false, or it is "
+							+ "not known where to connect for replication; then set pgbus.capture.url.");
+		}
+		Subscribed subscribed = this.runtime.tables().subscribe(this.endpoint.group(), this.endpoint.tables());
+		return new Source(subscribed.streams(), subscribed.filter());
 	}
 
 	private TimedCursors timed(CursorStore cursors) {
@@ -182,8 +200,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 				? new CountedDelivery(delivery, this.endpoint.group(), metrics) : delivery);
 	}
 
-	private ContainerWork.@Nullable Filter filter() {
-		String filter = this.endpoint.filter();
+	private ContainerWork.@Nullable Filter filter(@Nullable String filter) {
 		return (filter != null)
 				? (claim, event) -> EventFilter.matches(this.runtime.database(), filter, claim, event.id()) : null;
 	}
@@ -397,6 +414,16 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			this.signal.wakeAll();
 			tellWhetherItBacksOff(null);
 		}
+	}
+
+	/**
+	 * Where events come from.
+	 *
+	 * @param streams the streams
+	 * @param filter a condition on their events, or {@code null} for none
+	 */
+	private record Source(List<String> streams, @Nullable String filter) {
+
 	}
 
 }

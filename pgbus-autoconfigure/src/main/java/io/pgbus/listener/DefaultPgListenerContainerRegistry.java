@@ -7,8 +7,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import io.pgbus.ListenedTable;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,14 +61,19 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 	 */
 	private static void checkOverlap(PgListenerEndpoint endpoint, PgListenerEndpoint other) {
 		boolean together = endpoint.group().equals(other.group())
-				&& !Collections.disjoint(endpoint.streams(), other.streams());
+				&& (!Collections.disjoint(endpoint.streams(), other.streams())
+						|| !Collections.disjoint(tables(endpoint), tables(other)));
 		if (together && overlap(endpoint.types(), other.types())) {
 			throw new IllegalArgumentException(
-					("The listeners \"%s\" and \"%s\" have the group \"%s\" and streams in common, "
+					("The listeners \"%s\" and \"%s\" have the group \"%s\" and streams or tables in common, "
 							+ "and handle the same types of events, so each event would reach one of them by chance. Give them "
 							+ "different groups if both shall have every event, or different types if they shall share them.")
 						.formatted(other.id(), endpoint.id(), endpoint.group()));
 		}
+	}
+
+	private static Set<String> tables(PgListenerEndpoint endpoint) {
+		return endpoint.tables().stream().map(ListenedTable::name).collect(Collectors.toSet());
 	}
 
 	private static boolean overlap(@Nullable Set<String> types, @Nullable Set<String> others) {

@@ -21,6 +21,8 @@ final class HandlerInvoker {
 
 	private final PgListenerEndpoint endpoint;
 
+	private final int groupId;
+
 	private final EventConverter converter;
 
 	private final @Nullable HandlerScope scope;
@@ -28,11 +30,13 @@ final class HandlerInvoker {
 	/**
 	 * Creates the invoker.
 	 * @param endpoint the listener
+	 * @param groupId its group
 	 * @param converter reads events
 	 * @param scope surrounds each call, or {@code null} if the caller sees to that
 	 */
-	HandlerInvoker(PgListenerEndpoint endpoint, EventConverter converter, @Nullable HandlerScope scope) {
+	HandlerInvoker(PgListenerEndpoint endpoint, int groupId, EventConverter converter, @Nullable HandlerScope scope) {
 		this.endpoint = endpoint;
+		this.groupId = groupId;
 		this.converter = converter;
 		this.scope = scope;
 	}
@@ -93,6 +97,9 @@ final class HandlerInvoker {
 	private Event<Object> read(Claim claim, StoredEvent stored, int attempt, int index) {
 		try {
 			Event<String> event = this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+			if (!this.endpoint.tables().isEmpty()) {
+				event = this.converter.forGroup(event, this.groupId);
+			}
 			if (this.endpoint.payloadType() == null) {
 				return event.withPayload(event.payload());
 			}

@@ -28,15 +28,17 @@ import org.springframework.transaction.PlatformTransactionManager;
  * @param virtualThreads whether workers run on virtual threads
  * @param defaults what holds for listeners that do not say otherwise
  * @param instruments what watches the listeners
+ * @param tables lets groups listen to tables, or {@code null} if none can
  * @since 0.1.0
  */
 public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
 		@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
 		List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults,
-		ListenerInstruments instruments) {
+		ListenerInstruments instruments, @Nullable TableSubscriptions tables) {
 
 	/**
-	 * Creates a runtime whose listeners nothing watches.
+	 * Creates a runtime whose listeners nothing watches, and none of which listens to
+	 * tables.
 	 * @param database the database
 	 * @param groups makes groups
 	 * @param converter reads events
@@ -51,7 +53,7 @@ public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConv
 			@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
 			List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults) {
 		this(database, groups, converter, consumer, transactionManager, errorHandler, deadLetterListeners,
-				virtualThreads, defaults, ListenerInstruments.NONE);
+				virtualThreads, defaults, ListenerInstruments.NONE, null);
 	}
 
 	FailureStore failures() {

@@ -9,11 +9,14 @@ import java.util.function.Consumer;
 import io.pgbus.DeliveryMode;
 import io.pgbus.Event;
 import io.pgbus.EventErrorHandler;
+import io.pgbus.ListenedTable;
 import io.pgbus.OutgoingEvent;
 import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
+import io.pgbus.TableChange;
 import org.jspecify.annotations.Nullable;
 
+import org.springframework.core.ResolvableType;
 import org.springframework.util.Assert;
 
 /**
@@ -22,7 +25,9 @@ import org.springframework.util.Assert;
  *
  * @param id the id of the listener, unique in the application
  * @param group the consumer group
- * @param streams the streams
+ * @param streams the streams; none if there are tables
+ * @param tables the tables whose changes it handles, as payloads of type
+ * {@link io.pgbus.TableChange}; none if there are streams
  * @param types the types of events it handles, or {@code null} for every type
  * @param filter a condition on the event's columns in SQL, or {@code null} for none
  * @param concurrency the number of workers, or {@code null}
@@ -38,11 +43,11 @@ import org.springframework.util.Assert;
  * @param handler what the listener does
  * @since 0.1.0
  */
-public record PgListenerEndpoint(String id, String group, List<String> streams, @Nullable Set<String> types,
-		@Nullable String filter, @Nullable Integer concurrency, @Nullable StartPosition start,
-		@Nullable DeliveryMode delivery, boolean batch, boolean asynchronous, boolean autoStartup,
-		@Nullable RetryPolicy retry, @Nullable EventErrorHandler errorHandler, @Nullable Type payloadType,
-		EventHandler handler) {
+public record PgListenerEndpoint(String id, String group, List<String> streams, List<ListenedTable> tables,
+		@Nullable Set<String> types, @Nullable String filter, @Nullable Integer concurrency,
+		@Nullable StartPosition start, @Nullable DeliveryMode delivery, boolean batch, boolean asynchronous,
+		boolean autoStartup, @Nullable RetryPolicy retry, @Nullable EventErrorHandler errorHandler,
+		@Nullable Type payloadType, EventHandler handler) {
 
 	/**
 	 * Checks the names and numbers.
@@ -51,7 +56,11 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 	public PgListenerEndpoint {
 		requireName("id", id, id);
 		requireName("group", group, id);
-		Assert.notEmpty(streams, () -> "The listener \"" + id + "\" names no stream");
+		tables = List.copyOf(tables);
+		Assert.isTrue(streams.isEmpty() != tables.isEmpty(),
+				() -> "The listener \"" + id + "\" names no stream and no table, or both");
+		Assert.isTrue(tables.isEmpty() || (types == null && filter == null),
+				() -> "The listener \"" + id + "\" listens to tables, so that types and a filter belong to these");
 		streams = List.copyOf(new LinkedHashSet<>(streams));
 		streams.forEach((stream) -> requireName("stream", stream, id));
 		types = (types != null) ? Set.copyOf(types) : null;
@@ -87,6 +96,8 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		private @Nullable String group;
 
 		private List<String> streams = List.of();
+
+		private List<ListenedTable> tables = List.of();
 
 		private @Nullable Set<String> types;
 
@@ -129,6 +140,16 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		 */
 		public Builder streams(String... streams) {
 			this.streams = List.of(streams);
+			return this;
+		}
+
+		/**
+		 * Sets the tables, in place of streams.
+		 * @param tables the tables
+		 * @return this builder
+		 */
+		public Builder tables(ListenedTable... tables) {
+			this.tables = List.of(tables);
 			return this;
 		}
 
@@ -249,6 +270,26 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		}
 
 		/**
+		 * Completes the endpoint with a handler of changes of tables.
+		 * @param <T> the type of the rows
+		 * @param rowType what rows are read as
+		 * @param handler handles a change
+		 * @return the endpoint
+		 */
+		public <T> PgListenerEndpoint onChange(Class<T> rowType, Consumer<TableChange<T>> handler) {
+			Type type = ResolvableType.forClassWithGenerics(TableChange.class, rowType).getType();
+			return batch(false).handler(type, (events) -> {
+				events.forEach((event) -> handler.accept(change(event)));
+				return null;
+			});
+		}
+
+		@SuppressWarnings("unchecked")
+		private static <T> TableChange<T> change(Event<Object> event) {
+			return (TableChange<T>) event.payload();
+		}
+
+		/**
 		 * Completes the endpoint with a handler of lists of events.
 		 * @param <T> the type of the payloads
 		 * @param payloadType what payloads are read as
@@ -272,8 +313,8 @@ public record PgListenerEndpoint(String id, String group, List<String> streams, 
 		 */
 		public PgListenerEndpoint handler(@Nullable Type payloadType, EventHandler handler) {
 			return new PgListenerEndpoint(this.id, (this.group != null) ? this.group : this.id, this.streams,
-					this.types, this.filter, this.concurrency, this.start, this.delivery, this.batch, this.asynchronous,
-					this.autoStartup, this.retry, this.errorHandler, payloadType, handler);
+					this.tables, this.types, this.filter, this.concurrency, this.start, this.delivery, this.batch,
+					this.asynchronous, this.autoStartup, this.retry, this.errorHandler, payloadType, handler);
 		}
 
 	}
