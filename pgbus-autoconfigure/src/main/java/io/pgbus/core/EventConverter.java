@@ -8,6 +8,7 @@ import io.pgbus.Event;
 import io.pgbus.InvalidEventException;
 import io.pgbus.UnreadableEventException;
 import io.pgbus.store.StoredEvent;
+import io.pgbus.store.TableListenerStore;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
@@ -95,7 +96,7 @@ public class EventConverter {
 	 * @return the event with other headers
 	 */
 	public Event<String> forGroup(Event<String> event, int groupId) {
-		String outcome = event.headers().get("group-" + groupId);
+		String outcome = event.headers().get(TableListenerStore.header(groupId));
 		return new Event<>(event.id(), event.stream(), event.partition(), event.type(), event.key(), event.payload(),
 				(outcome != null) ? Map.of(TableChangeReader.OUTCOME, outcome) : Map.of(), event.publishedAt(),
 				event.attempt());
