@@ -1,9 +1,14 @@
 package io.pgbus.autoconfigure;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
+import io.pgbus.ListenedTable;
+import io.pgbus.TableOperation;
 import io.pgbus.core.DefaultEventPublisher;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.DefaultConsumerGroupOperations;
@@ -48,6 +53,15 @@ public class PgBusProperties {
 	@NestedConfigurationProperty
 	private final PgBusListenerProperties listener = new PgBusListenerProperties();
 
+	@NestedConfigurationProperty
+	private final PgBusCaptureProperties capture = new PgBusCaptureProperties();
+
+	/**
+	 * Tables of table listeners by the name of their group, in place of those that the
+	 * annotation names: pgbus.table-listeners.billing.tables[0].name=orders.
+	 */
+	private final Map<String, TableListener> tableListeners = new LinkedHashMap<>();
+
 	public boolean isEnabled() {
 		return this.enabled;
 	}
@@ -78,6 +92,14 @@ public class PgBusProperties {
 
 	public PgBusListenerProperties getListener() {
 		return this.listener;
+	}
+
+	public PgBusCaptureProperties getCapture() {
+		return this.capture;
+	}
+
+	public Map<String, TableListener> getTableListeners() {
+		return this.tableListeners;
 	}
 
 	/**
@@ -285,6 +307,81 @@ public class PgBusProperties {
 
 		public void setInterval(Duration interval) {
 			this.interval = interval;
+		}
+
+	}
+
+	/**
+	 * The tables of a group.
+	 */
+	public static class TableListener {
+
+		/**
+		 * Tables that the group listens to.
+		 */
+		private final List<Table> tables = new ArrayList<>();
+
+		public List<Table> getTables() {
+			return this.tables;
+		}
+
+	}
+
+	/**
+	 * A table that a group listens to.
+	 */
+	public static class Table {
+
+		/**
+		 * Name of the table as SQL has it.
+		 */
+		private @Nullable String name;
+
+		/**
+		 * Condition in SQL on the columns of a row. By default every row passes.
+		 */
+		private @Nullable String filter;
+
+		/**
+		 * Operations that are wanted.
+		 */
+		private Set<TableOperation> operations = ListenedTable.DEFAULT_OPERATIONS;
+
+		/**
+		 * Columns of which an update must have changed at least one. By default any.
+		 */
+		private Set<String> columns = Set.of();
+
+		public @Nullable String getName() {
+			return this.name;
+		}
+
+		public void setName(@Nullable String name) {
+			this.name = name;
+		}
+
+		public @Nullable String getFilter() {
+			return this.filter;
+		}
+
+		public void setFilter(@Nullable String filter) {
+			this.filter = filter;
+		}
+
+		public Set<TableOperation> getOperations() {
+			return this.operations;
+		}
+
+		public void setOperations(Set<TableOperation> operations) {
+			this.operations = operations;
+		}
+
+		public Set<String> getColumns() {
+			return this.columns;
+		}
+
+		public void setColumns(Set<String> columns) {
+			this.columns = columns;
 		}
 
 	}
