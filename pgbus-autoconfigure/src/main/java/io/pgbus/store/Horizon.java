@@ -67,8 +67,7 @@ final class Horizon {
 	 * Step one, as a statement: keeps the floor for the transaction, and sets the
 	 * planner.
 	 */
-	static final String FLOOR = "select set_config('pgbus.floor', " + "(select last_value from {bus}.event_id)"
-			+ "::text, true), " + SETTINGS;
+	static final String FLOOR = "select set_config('pgbus.floor', " + LAST_ID + "::text, true), " + SETTINGS;
 
 	/** Step two, as a statement. */
 	static final String BOUND = "select pg_current_xact_id()";
