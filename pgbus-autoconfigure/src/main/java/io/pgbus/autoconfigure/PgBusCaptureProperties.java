@@ -16,8 +16,8 @@ import org.springframework.util.unit.DataSize;
 public class PgBusCaptureProperties {
 
 	/**
-	 * Whether this instance may capture changes of tables, for listeners of all instances.
-	 * It does if it has table listeners.
+	 * Whether this instance may capture changes of tables, for listeners of all
+	 * instances. It does if it has table listeners.
 	 */
 	private boolean enabled = true;
 
@@ -39,8 +39,8 @@ public class PgBusCaptureProperties {
 	private @Nullable String password;
 
 	/**
-	 * Name of the replication slot, of which a server has one for all of its databases. By
-	 * default the name of the bus's schema.
+	 * Name of the replication slot, of which a server has one for all of its databases.
+	 * By default the name of the bus's schema.
 	 */
 	private @Nullable String slot;
 

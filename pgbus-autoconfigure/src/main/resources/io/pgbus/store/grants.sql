@@ -24,6 +24,12 @@ grant select, insert, delete on :"schema".cursor_state to :"role";
 grant select, insert, delete on :"schema".ledger to :"role";
 grant select, insert, update, delete on :"schema".failed_event to :"role";
 
+-- table listeners; the capture deletes changes that all groups have passed
+grant select, insert, update, delete on :"schema".table_listener to :"role";
+grant select, insert, delete on :"schema".capture_state to :"role";
+grant select, insert on :"schema".capture_gap to :"role";
+grant delete on :"schema".event to :"role";
+
 -- for ConsumerGroupOperations, the endpoint and people
 grant select on :"schema".stream_status to :"role";
 grant select on :"schema".group_status to :"role";

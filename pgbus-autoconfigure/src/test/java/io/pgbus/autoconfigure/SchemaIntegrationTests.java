@@ -68,7 +68,7 @@ class SchemaIntegrationTests {
 		application.run(SchemaIntegrationTests::publishes);
 		assertThat(this.jdbc.sql("select schemas from bus_before").query(Long.class).single()).isZero();
 		assertThat(history("public.flyway_schema_history")).containsExactly("shop");
-		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log");
+		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log", "table listeners");
 	}
 
 	@ParameterizedTest
@@ -104,6 +104,7 @@ class SchemaIntegrationTests {
 						    create schema if not exists "Not there";
 						    set search_path = "Not there";
 						    \\i V1__event_log.sql
+						    \\i V2__table_listeners.sql
 						""")
 				.hasMessageContaining("io/pgbus/store/schema")
 				.hasMessageContaining("pgbus.schema.initialize=always"));
@@ -117,6 +118,30 @@ class SchemaIntegrationTests {
 		application.withPropertyValues("pgbus.schema.initialize=never").run(SchemaIntegrationTests::publishes);
 		application.run(SchemaIntegrationTests::publishes);
 		assertThat(count("by_hand.event")).isEqualTo(2);
+	}
+
+	@Test
+	void schemaOfAnOlderVersionIsMigratedWithWhatIsInIt() {
+		makeVersionOneByHand("older");
+		this.jdbc.sql("select older.publish('before', 'k', 't', '1')").query(Long.class).single();
+		BusApplication.on(database, "older")
+			.withPropertyValues("pgbus.schema.initialize=never")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("has version 1")
+				.hasMessageContaining("""
+						    set search_path = "older";
+						    \\i V2__table_listeners.sql
+						""")
+				.hasMessageNotContaining("V1__"));
+		BusApplication.on(database, "older").run((context) -> {
+			publishes(context);
+			listens(context);
+		});
+		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(2);
+		assertThat(this.jdbc.sql("select estimated_events from older.stream_status where stream = 'before'")
+			.query(Long.class)
+			.single()).isOne();
 	}
 
 	@Test
@@ -236,6 +261,11 @@ class SchemaIntegrationTests {
 
 	/** As psql does it: the script as it is, with the search path set. */
 	private static void makeByHand(String schema) {
+		makeVersionOneByHand(schema);
+		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V2__table_listeners.sql"));
+	}
+
+	private static void makeVersionOneByHand(String schema) {
 		run("create schema " + schema + "; set search_path = " + schema + ";"
 				+ resource("io/pgbus/store/schema/V1__event_log.sql"));
 	}
