@@ -95,6 +95,14 @@ public final class BusConsumer implements WakeUps {
 	}
 
 	/**
+	 * Returns the name.
+	 * @return a name for people
+	 */
+	public String name() {
+		return this.name;
+	}
+
+	/**
 	 * Registers the consumer and starts to look for work. Does nothing if it has started.
 	 */
 	public synchronized void start() {

@@ -1,0 +1,101 @@
+package io.pgbus.autoconfigure;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+import javax.sql.DataSource;
+
+import io.pgbus.ListenedTable;
+import io.pgbus.PgBusException;
+import io.pgbus.core.WakeUps;
+import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.ConfiguredTables;
+import io.pgbus.listener.DefaultTableSubscriptions;
+import io.pgbus.listener.TableSubscriptions;
+import io.pgbus.replication.Capture;
+import io.pgbus.replication.CaptureSettings;
+import io.pgbus.replication.Publications;
+import io.pgbus.replication.ReplicationConnectionFactory;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.CaptureStore;
+import io.pgbus.store.GroupStore;
+import io.pgbus.store.TableListenerStore;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
+import org.springframework.context.annotation.Bean;
+
+/**
+ * Auto-configuration of table listeners. Nothing is published or captured until there is
+ * one.
+ *
+ * @since 0.1.0
+ */
+@AutoConfiguration(after = PgBusListenerAutoConfiguration.class)
+@ConditionalOnBean(BusConsumer.class)
+@ConditionalOnBooleanProperty(name = "pgbus.capture.enabled", matchIfMissing = true)
+public final class PgBusCaptureAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean
+	CaptureSettings pgBusCaptureSettings(PgBusProperties properties) {
+		return properties.getCapture().toSettings(properties.getSchema().getName());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	ConfiguredTables pgBusConfiguredTables(PgBusProperties properties) {
+		Map<String, List<ListenedTable>> tables = new LinkedHashMap<>();
+		properties.getTableListeners()
+			.forEach((group, listener) -> tables.put(group,
+					listener.getTables().stream().map((table) -> toListenedTable(group, table)).toList()));
+		return new ConfiguredTables(tables);
+	}
+
+	private static ListenedTable toListenedTable(String group, PgBusProperties.Table table) {
+		if (table.getName() == null) {
+			throw new PgBusException(
+					"pgbus.table-listeners." + group + ".tables has a table without a name. Set its \"name\".");
+		}
+		return new ListenedTable(table.getName(), table.getFilter(), table.getOperations(), table.getColumns());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	TableListenerStore pgBusTableListenerStore(BusDatabase database) {
+		return new TableListenerStore(database);
+	}
+
+	@Bean(destroyMethod = "close")
+	@ConditionalOnMissingBean
+	@Nullable Capture pgBusCapture(BusDatabase database, TableListenerStore listeners, CaptureSettings settings,
+			PgBusProperties properties, BusConsumer consumer, ObjectProvider<WakeUps> wakeUps,
+			ObjectProvider<JdbcConnectionDetails> details, @PgBusDataSource ObjectProvider<DataSource> busDataSources) {
+		PgBusCaptureProperties configured = properties.getCapture();
+		BusLogin login = BusLogin.find(
+				new BusLogin.Configured(configured.getUrl(), configured.getUsername(), configured.getPassword()),
+				details, busDataSources, database.dataSource());
+		if (login == null) {
+			return null;
+		}
+		return new Capture(database, new CaptureStore(database, listeners, configured.getFilterTimeout()),
+				ReplicationConnectionFactory.of(login.url(), login.username(), login.password()), settings,
+				consumer.name(), (streamId) -> wakeUps.orderedStream().forEach((each) -> each.published(streamId)),
+				"pgbus-capture");
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(Capture.class)
+	TableSubscriptions pgBusTableSubscriptions(BusDatabase database, CaptureSettings settings,
+			TableListenerStore listeners, GroupStore groups, Capture capture) {
+		return new DefaultTableSubscriptions(new Publications(database, settings), listeners, groups, capture::start);
+	}
+
+}
