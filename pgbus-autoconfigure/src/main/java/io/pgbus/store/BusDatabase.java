@@ -205,6 +205,17 @@ public final class BusDatabase {
 	}
 
 	/**
+	 * Prepares statements that run as one READ COMMITTED transaction of their own that
+	 * may not write, in one round trip. They may hold text that users wrote, so nothing
+	 * is put in the place of <code>{bus}</code>, and parameters are question marks.
+	 * @param statements the statements, separated by semicolons
+	 * @return the round trip
+	 */
+	RoundTrip ownReadOnlyRoundTrip(String... statements) {
+		return RoundTrip.ownReadOnly(this.apart, String.join(";\n", statements));
+	}
+
+	/**
 	 * Prepares statements that run in the caller's transaction, in one round trip.
 	 * @param statements the statements, separated by semicolons
 	 * @return the round trip

@@ -93,6 +93,13 @@ public final class EventFilter {
 	 * JDBC driver or Spring would take for a parameter.
 	 */
 	static String asExpression(String filter) {
+		return asExpression(filter, true);
+	}
+
+	/**
+	 * Does the same, for a statement whose parameters have names or not.
+	 */
+	static String asExpression(String filter, boolean named) {
 		StringBuilder expression = new StringBuilder();
 		int depth = 0;
 		int i = 0;
@@ -114,7 +121,7 @@ public final class EventFilter {
 				i++;
 			}
 			else {
-				expression.append((c == '?') ? "??" : (c == ':') ? "\\:" : String.valueOf(c));
+				expression.append((c == '?') ? "??" : (c == ':' && named) ? "\\:" : String.valueOf(c));
 			}
 			i++;
 		}

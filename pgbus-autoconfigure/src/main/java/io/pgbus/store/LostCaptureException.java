@@ -1,5 +1,7 @@
 package io.pgbus.store;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * Another instance has taken over the capture. Nothing was changed.
  *
@@ -11,10 +13,11 @@ public final class LostCaptureException extends RuntimeException {
 
 	/**
 	 * Creates an exception.
-	 * @param seen the state that is another by now
+	 * @param seen the state that is another by now, or {@code null} for none
 	 */
-	public LostCaptureException(CaptureCheckpoint seen) {
-		super("The state of the capture is not version " + seen.version() + " any more: another instance captures.");
+	public LostCaptureException(@Nullable CaptureCheckpoint seen) {
+		super("The state of the capture is not " + ((seen != null) ? "version " + seen.version() : "empty")
+				+ " any more: another instance captures.");
 	}
 
 }

@@ -5,7 +5,9 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 import javax.sql.DataSource;
 
@@ -39,7 +41,7 @@ final class RoundTrip {
 
 	private final boolean own;
 
-	private final ParsedSql parsed;
+	private final @Nullable ParsedSql parsed;
 
 	private final String positional;
 
@@ -50,6 +52,13 @@ final class RoundTrip {
 		this.positional = NamedParameterUtils.substituteNamedParameters(this.parsed, null);
 	}
 
+	private RoundTrip(DataSource dataSource, String positional) {
+		this.dataSource = dataSource;
+		this.own = true;
+		this.parsed = null;
+		this.positional = positional;
+	}
+
 	/**
 	 * Statements that are one READ COMMITTED transaction, whatever the pool's defaults
 	 * are, on a connection of their own.
@@ -57,6 +66,17 @@ final class RoundTrip {
 	static RoundTrip own(DataSource dataSource, String statements) {
 		return new RoundTrip(dataSource, true,
 				"begin isolation level read committed read write;\n" + statements + ";\ncommit");
+	}
+
+	/**
+	 * Statements that are one READ COMMITTED transaction that may not write, with
+	 * question marks for parameters. Only the driver looks for them, and it knows every
+	 * form of literal and quoted name, so that the statements may hold names and
+	 * conditions that users wrote.
+	 */
+	static RoundTrip ownReadOnly(DataSource dataSource, String statements) {
+		return new RoundTrip(dataSource,
+				"begin isolation level read committed read only;\n" + statements + ";\ncommit");
 	}
 
 	/** Statements that run in the caller's transaction. */
@@ -79,6 +99,18 @@ final class RoundTrip {
 
 	/**
 	 * Runs the statements.
+	 * @param <T> the type of the result
+	 * @param values the values for the question marks
+	 * @param reader reads the last result set
+	 * @return what the reader made of it
+	 * @throws DataAccessException if a statement fails, as above
+	 */
+	<T> T run(List<? extends @Nullable Object> values, ResultSetExtractor<T> reader) {
+		return runWith(values.toArray(), (statement) -> reader.extractData(lastResultSet(statement)));
+	}
+
+	/**
+	 * Runs the statements.
 	 * @param parameters the named parameters
 	 * @return how many rows they have changed
 	 * @throws DataAccessException if a statement fails, as above
@@ -88,7 +120,12 @@ final class RoundTrip {
 	}
 
 	private <T> T runAll(Map<String, ? extends @Nullable Object> parameters, Results<T> results) {
-		@Nullable Object[] values = NamedParameterUtils.buildValueArray(this.parsed, new MapSqlParameterSource(parameters), null);
+		ParsedSql parsedSql = Objects.requireNonNull(this.parsed, "The parameters have no names");
+		return runWith(NamedParameterUtils.buildValueArray(parsedSql, new MapSqlParameterSource(parameters), null),
+				results);
+	}
+
+	private <T> T runWith(@Nullable Object[] values, Results<T> results) {
 		try {
 			return this.own ? runOwn(values, results) : runJoining(values, results);
 		}

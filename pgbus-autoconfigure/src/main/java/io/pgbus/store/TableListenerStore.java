@@ -1,7 +1,22 @@
 package io.pgbus.store;
 
+import java.sql.Array;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+
+import io.pgbus.ListenedTable;
+import io.pgbus.TableOperation;
+import org.postgresql.replication.LogSequenceNumber;
+
+import org.springframework.dao.DataAccessException;
 
 /**
  * Which groups listen to which tables. In this order a listener comes to its changes:
@@ -17,8 +32,43 @@ import java.util.List;
  *
  * @since 0.1.0
  */
-@SuppressWarnings("DoNotCallSuggester")
 public final class TableListenerStore {
+
+	/** Nothing is evaluated, so this is for the planner alone. */
+	private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(30);
+
+	private static final String MARK_STREAM = """
+			insert into {bus}.table_stream (stream_id, schema_name, table_name)
+			select s.id, :schema, :table from {bus}.stream s where s.name = :stream
+			on conflict do nothing
+			""";
+
+	private static final String SUBSCRIBE = """
+			insert into {bus}.table_listener as l
+				(group_id, schema_name, table_name, stream_id, filter, operations, columns, since)
+			select :groupId, :schema, :table, s.id, :filter::text, :operations::text[], :columns::text[],
+				pg_current_wal_insert_lsn()
+			from {bus}.stream s where s.name = :stream
+			on conflict (group_id, schema_name, table_name) do update
+			set stream_id = excluded.stream_id, filter = excluded.filter, operations = excluded.operations,
+				columns = excluded.columns
+			returning *, (select s.partitions from {bus}.stream s where s.id = l.stream_id) as partitions
+			""";
+
+	private static final String RETAIN = """
+			delete from {bus}.table_listener l
+			where l.group_id = :groupId and not exists (
+				select from unnest(:schemas::text[], :tables::text[]) as kept(schema_name, table_name)
+				where kept.schema_name = l.schema_name and kept.table_name = l.table_name
+			)
+			""";
+
+	/** All subscriptions, whose stream is s. */
+	static final String ALL = """
+			select l.*, s.partitions
+			from {bus}.table_listener l join {bus}.stream s on s.id = l.stream_id
+			order by l.schema_name, l.table_name, l.group_id
+			""";
 
 	private final BusDatabase database;
 
@@ -57,7 +107,60 @@ public final class TableListenerStore {
 	 * @throws IllegalArgumentException if something cannot be had, with the reason
 	 */
 	public void check(Collection<TableInterest> tables) {
-		throw new UnsupportedOperationException(this.database.schema());
+		Set<String> names = new HashSet<>();
+		RelationCatalog catalog = new RelationCatalog(this.database);
+		for (TableInterest interest : tables) {
+			String name = interest.table().qualifiedName();
+			if (!names.add(name)) {
+				throw new IllegalArgumentException("A table listener names the table " + name
+						+ " twice. Name it once, with one filter, or use two groups.");
+			}
+			Relation relation = catalog.today(interest.table());
+			checkColumns(interest, relation);
+			String filter = interest.wanted().filter();
+			if (filter != null) {
+				checkFilter(relation, catalog, filter);
+			}
+		}
+	}
+
+	private static void checkColumns(TableInterest interest, Relation relation) {
+		ListenedTable wanted = interest.wanted();
+		String name = interest.table().qualifiedName();
+		for (String column : wanted.columns()) {
+			if (relation.columns().stream().noneMatch((existing) -> existing.name().equals(column))) {
+				throw new IllegalArgumentException("The table listener for " + name + " names the column \"" + column
+						+ "\", which is not among those whose changes are in the stream: " + columnNames(relation)
+						+ ". Generated columns are not.");
+			}
+		}
+		if (!wanted.columns().isEmpty() && !relation.wholeRows()) {
+			throw new IllegalArgumentException("The table listener for " + name
+					+ " names columns that an update must have changed, but the stream of changes has the old values "
+					+ "only of a table whose replica identity is full. Name no columns, or run: alter table "
+					+ RowSql.quote(relation.schema()) + '.' + RowSql.quote(relation.name()) + " replica identity full");
+		}
+	}
+
+	private void checkFilter(Relation relation, RelationCatalog catalog, String filter) {
+		catalog.describe(List.of(relation));
+		try {
+			new RowConverter(this.database, CHECK_TIMEOUT, catalog).check(catalog.get(relation), filter);
+		}
+		catch (DataAccessException ex) {
+			if (DatabaseTrouble.of(ex) != DatabaseTrouble.NONE) {
+				throw ex;
+			}
+			throw new IllegalArgumentException("PostgreSQL does not take the filter [" + filter + "] for "
+					+ PublishedTable.qualifiedName(relation.schema(), relation.name()) + ": "
+					+ ex.getMostSpecificCause().getMessage()
+					+ ". A filter is a condition on the columns of a row, as far as the stream of changes has them: "
+					+ columnNames(relation) + ".", ex);
+		}
+	}
+
+	private static List<String> columnNames(Relation relation) {
+		return relation.columns().stream().map(Relation.Column::name).toList();
 	}
 
 	/**
@@ -71,7 +174,35 @@ public final class TableListenerStore {
 	 * @throws IllegalArgumentException if something cannot be had, as {@link #check} says
 	 */
 	public List<TableSubscription> subscribe(int groupId, Collection<TableInterest> tables) {
-		throw new UnsupportedOperationException();
+		check(tables);
+		List<TableSubscription> subscriptions = new ArrayList<>();
+		this.database.ownTransaction().executeWithoutResult((status) -> {
+			subscriptions.clear();
+			tables.forEach((interest) -> subscriptions.add(subscribe(groupId, interest)));
+		});
+		return subscriptions;
+	}
+
+	private TableSubscription subscribe(int groupId, TableInterest interest) {
+		PublishedTable table = interest.table();
+		this.database.own(MARK_STREAM)
+			.param("schema", table.schema())
+			.param("table", table.name())
+			.param("stream", table.stream())
+			.update();
+		return this.database.own(SUBSCRIBE)
+			.param("groupId", groupId)
+			.param("schema", table.schema())
+			.param("table", table.name())
+			.param("stream", table.stream())
+			.param("filter", interest.wanted().filter())
+			.param("operations",
+					interest.wanted().operations().stream().map(Enum::name).sorted().toArray(String[]::new))
+			.param("columns", interest.wanted().columns().stream().sorted().toArray(String[]::new))
+			.query((row, index) -> read(row))
+			.optional()
+			.orElseThrow(() -> new IllegalStateException(
+					"There is no stream \"" + table.stream() + "\": it is made before the group subscribes"));
 	}
 
 	/**
@@ -81,7 +212,11 @@ public final class TableListenerStore {
 	 * @return how many subscriptions were ended
 	 */
 	public int retain(int groupId, Collection<PublishedTable> tables) {
-		throw new UnsupportedOperationException();
+		return this.database.own(RETAIN)
+			.param("groupId", groupId)
+			.param("schemas", tables.stream().map(PublishedTable::schema).toArray(String[]::new))
+			.param("tables", tables.stream().map(PublishedTable::name).toArray(String[]::new))
+			.update();
 	}
 
 	/**
@@ -90,7 +225,19 @@ public final class TableListenerStore {
 	 * @return the subscriptions
 	 */
 	public List<TableSubscription> subscriptions() {
-		throw new UnsupportedOperationException();
+		return this.database.own(ALL).query((row, index) -> read(row)).list();
+	}
+
+	static TableSubscription read(ResultSet row) throws SQLException {
+		Set<TableOperation> operations = EnumSet.noneOf(TableOperation.class);
+		texts(row.getArray("operations")).forEach((name) -> operations.add(TableOperation.valueOf(name)));
+		return new TableSubscription(row.getInt("group_id"), row.getString("schema_name"), row.getString("table_name"),
+				row.getInt("stream_id"), row.getInt("partitions"), row.getString("filter"), operations,
+				Set.copyOf(texts(row.getArray("columns"))), LogSequenceNumber.valueOf(row.getString("since")).asLong());
+	}
+
+	private static List<String> texts(Array array) throws SQLException {
+		return Arrays.asList((String[]) array.getArray());
 	}
 
 }

@@ -24,7 +24,8 @@ grant select, insert, delete on :"schema".cursor_state to :"role";
 grant select, insert, delete on :"schema".ledger to :"role";
 grant select, insert, update, delete on :"schema".failed_event to :"role";
 
--- table listeners; the capture deletes changes that all groups have passed
+-- for table listeners; "delete" on the log removes changes that all groups have passed
+grant select, insert on :"schema".table_stream to :"role";
 grant select, insert, update, delete on :"schema".table_listener to :"role";
 grant select, insert, delete on :"schema".capture_state to :"role";
 grant select, insert on :"schema".capture_gap to :"role";

@@ -1,11 +1,19 @@
 -- pgbus schema, version 2: table listeners.
 
+-- The streams that have the changes of tables. What all their groups have passed is removed, also when no group is left.
+create table table_stream (
+	stream_id integer primary key references stream,
+	schema_name text not null,
+	table_name text not null,
+	unique (schema_name, table_name)
+);
+
 -- What a group wants of a table. Changes go to the stream of the table, those that no group wants are not stored.
 create table table_listener (
 	group_id integer not null references consumer_group on delete cascade,
 	schema_name text not null,
 	table_name text not null,
-	stream_id integer not null references stream,
+	stream_id integer not null references table_stream,
 	-- as the application says it; filters are SQL over the row, checked when it was put here
 	filter text,
 	operations text[] not null,
