@@ -92,10 +92,12 @@ public final class PgBusCaptureAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	@ConditionalOnBean(Capture.class)
-	TableSubscriptions pgBusTableSubscriptions(BusDatabase database, CaptureSettings settings,
-			TableListenerStore listeners, GroupStore groups, Capture capture) {
-		return new DefaultTableSubscriptions(new Publications(database, settings), listeners, groups, capture::start);
+	@Nullable TableSubscriptions pgBusTableSubscriptions(BusDatabase database, CaptureSettings settings,
+			TableListenerStore listeners, GroupStore groups, ObjectProvider<Capture> captures) {
+		Capture capture = captures.getIfAvailable();
+		return (capture != null)
+				? new DefaultTableSubscriptions(new Publications(database, settings), listeners, groups, capture::start)
+				: null;
 	}
 
 }

@@ -44,7 +44,8 @@ final class BusApplication {
 		return new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(JacksonAutoConfiguration.class,
 				DataSourceTransactionManagerAutoConfiguration.class, JdbcTemplateAutoConfiguration.class,
 				JdbcClientAutoConfiguration.class, TransactionAutoConfiguration.class, PgBusAutoConfiguration.class,
-				PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class));
+				PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class,
+				PgBusCaptureAutoConfiguration.class));
 	}
 
 	/** An application whose DataSource is this database, with a schema of its own. */
