@@ -83,7 +83,7 @@ class ShopApplicationIntegrationTests {
 	@Test
 	void orderOfARepairedItemIsShippedWhenAnOperatorRetriesItsEvent() {
 		String item = "item " + this.customer.hashCode();
-		this.jdbc.sql("insert into broken_item (item) values (?)").param(item).update();
+		this.http.put().uri("/broken-items/{item}", item).exchange().expectStatus().isNoContent();
 		long id = place(item);
 		this.bus.awaitHandled();
 		assertThat(failures("state=dead&key=" + id)).contains("Cannot ship a " + item);
