@@ -9,8 +9,19 @@ import java.util.concurrent.CompletionStage;
 import io.pgbus.Acknowledgment;
 import io.pgbus.Event;
 import io.pgbus.EventType;
+import io.pgbus.actuate.FailurePage;
+import io.pgbus.actuate.GroupDetail;
+import io.pgbus.actuate.Overview;
+import io.pgbus.actuate.Overview.ListenerStatus;
+import io.pgbus.actuate.PgBusEndpoint;
 import io.pgbus.annotation.PgEventHandler;
 import io.pgbus.annotation.PgEventListener;
+import io.pgbus.store.ConsumerStatus;
+import io.pgbus.store.CursorStatus;
+import io.pgbus.store.FailedEvent;
+import io.pgbus.store.FailureChanges;
+import io.pgbus.store.GroupStatus;
+import io.pgbus.store.StreamStatus;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -50,11 +61,14 @@ class AotHintsTests {
 	static void process() {
 		try (AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext()) {
 			// nobody listens there
-			TestPropertyValues.of("spring.datasource.url=jdbc:postgresql://localhost:1/none").applyTo(context);
+			TestPropertyValues
+				.of("spring.datasource.url=jdbc:postgresql://localhost:1/none",
+						"management.endpoints.web.exposure.include=pgbus")
+				.applyTo(context);
 			context.register(Application.class);
-			context.register(AutoConfigurations
-				.getClasses(AutoConfigurations.of(DataSourceAutoConfiguration.class, PgBusAutoConfiguration.class,
-						PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class)));
+			context.register(AutoConfigurations.getClasses(AutoConfigurations.of(DataSourceAutoConfiguration.class,
+					PgBusAutoConfiguration.class, PgBusListenerAutoConfiguration.class,
+					PgBusNotificationAutoConfiguration.class, PgBusEndpointAutoConfiguration.class)));
 			new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
 			generation.writeGeneratedContent();
 		}
@@ -128,6 +142,15 @@ class AotHintsTests {
 		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(PgEventListener.class)).accepts(hints());
 		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(PgEventHandler.class)).accepts(hints());
 		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(Connection.class)).accepts(hints());
+	}
+
+	@ParameterizedTest
+	@ValueSource(classes = { Overview.class, ListenerStatus.class, StreamStatus.class, GroupStatus.class,
+			GroupStatus.FailureCounts.class, ConsumerStatus.class, GroupDetail.class, CursorStatus.class,
+			FailurePage.class, FailedEvent.class, FailureChanges.Result.class, PgBusEndpoint.GroupChange.class })
+	void answersOfTheEndpointCanBeWritten(Class<?> answer) throws NoSuchMethodException {
+		assertThat(RuntimeHintsPredicates.reflection()
+			.onMethodInvocation(answer.getDeclaredMethod(answer.getRecordComponents()[0].getName()))).accepts(hints());
 	}
 
 	@Test
