@@ -1,22 +1,16 @@
 package io.pgbus.store;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.SQLException;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Objects;
 
 import io.pgbus.PgBusException;
 import org.flywaydb.core.Flyway;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import org.springframework.core.io.Resource;
-import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
 import org.springframework.dao.DuplicateKeyException;
 import org.springframework.jdbc.CannotGetJdbcConnectionException;
 
@@ -34,8 +28,6 @@ public final class SchemaInitializer {
 
 	/** SQL-standard function bodies came with it. */
 	private static final int OLDEST_SERVER = 14;
-
-	private static final String LOCATION = "io/pgbus/store/schema";
 
 	private static final String HISTORY_TABLE = "pgbus_schema_history";
 
@@ -76,7 +68,9 @@ public final class SchemaInitializer {
 			createSchema();
 			Flyway.configure(getClass().getClassLoader())
 				.dataSource(this.database.dataSource())
-				.locations("classpath:" + LOCATION)
+				.locations("classpath:" + SchemaScripts.LOCATION)
+				.resourceProvider(new SchemaScripts())
+				.javaMigrationClassProvider(List::of)
 				.defaultSchema(this.database.schema())
 				.table(HISTORY_TABLE)
 				.createSchemas(false)
@@ -152,7 +146,7 @@ public final class SchemaInitializer {
 				with the %s from %s in the pgbus-autoconfigure jar; or let the application do it by \
 				pgbus.schema.initialize=always.""".formatted(this.database.schema(),
 				(stored == 0) ? "has no bus" : "has version " + stored, VERSION, whatToRun(stored),
-				(VERSION - stored == 1) ? "script" : "scripts", LOCATION));
+				(VERSION - stored == 1) ? "script" : "scripts", SchemaScripts.LOCATION));
 	}
 
 	/** As it is written for psql. */
@@ -162,26 +156,12 @@ public final class SchemaInitializer {
 			commands.append(this.database.sql("    create schema if not exists {bus};\n"));
 		}
 		commands.append(this.database.sql("    set search_path = {bus};\n"));
-		scripts().stream()
-			.filter((script) -> versionOf(script) > stored)
-			.sorted(Comparator.comparingInt(SchemaInitializer::versionOf))
+		SchemaScripts.names()
+			.stream()
+			.filter((script) -> SchemaScripts.versionOf(script) > stored)
+			.sorted(Comparator.comparingInt(SchemaScripts::versionOf))
 			.forEach((script) -> commands.append("    \\i ").append(script).append('\n'));
 		return commands.toString();
-	}
-
-	private static List<String> scripts() {
-		try {
-			Resource[] scripts = new PathMatchingResourcePatternResolver(SchemaInitializer.class.getClassLoader())
-				.getResources("classpath:" + LOCATION + "/V*.sql");
-			return Arrays.stream(scripts).map((script) -> Objects.requireNonNull(script.getFilename())).toList();
-		}
-		catch (IOException ex) {
-			throw new UncheckedIOException(ex);
-		}
-	}
-
-	private static int versionOf(String script) {
-		return Integer.parseInt(script.substring(1, script.indexOf("__")));
 	}
 
 	private int storedVersion() {

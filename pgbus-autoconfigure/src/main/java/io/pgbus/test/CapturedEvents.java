@@ -3,6 +3,7 @@ package io.pgbus.test;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 
 import io.pgbus.Event;
 
@@ -15,9 +16,9 @@ public final class CapturedEvents implements AutoCloseable {
 
 	private final List<Event<String>> events = new CopyOnWriteArrayList<>();
 
-	private final Runnable onClose;
+	private final Consumer<CapturedEvents> onClose;
 
-	CapturedEvents(Runnable onClose) {
+	CapturedEvents(Consumer<CapturedEvents> onClose) {
 		this.onClose = onClose;
 	}
 
@@ -35,6 +36,16 @@ public final class CapturedEvents implements AutoCloseable {
 	}
 
 	/**
+	 * Waits for up to 30 seconds until at least so many events are captured.
+	 * @param count how many
+	 * @return the events captured so far
+	 * @throws AssertionError if that is not long enough
+	 */
+	public List<Event<String>> await(int count) {
+		return await(count, PgBusTester.DEFAULT_TIMEOUT);
+	}
+
+	/**
 	 * Waits until at least so many events are captured.
 	 * @param count how many
 	 * @param timeout how long to wait at most
@@ -48,11 +59,12 @@ public final class CapturedEvents implements AutoCloseable {
 	}
 
 	/**
-	 * Stops to capture. What was captured stays.
+	 * Stops to capture, and deletes the group that did. What was captured can still be
+	 * read. To close it again does nothing.
 	 */
 	@Override
 	public void close() {
-		this.onClose.run();
+		this.onClose.accept(this);
 	}
 
 }

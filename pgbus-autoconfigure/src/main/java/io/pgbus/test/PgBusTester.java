@@ -2,10 +2,15 @@ package io.pgbus.test;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
+import io.pgbus.ConsumerGroupOperations;
+import io.pgbus.DeliveryMode;
 import io.pgbus.StartPosition;
+import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.listener.PgListenerEndpoint;
 import io.pgbus.store.IdleStore;
@@ -23,9 +28,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public final class PgBusTester {
+public final class PgBusTester implements AutoCloseable {
 
-	private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(30);
+	static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(30);
 
 	private static final long LOOK_AGAIN_MILLIS = 20;
 
@@ -33,16 +38,22 @@ public final class PgBusTester {
 
 	private final PgListenerContainerRegistry registry;
 
+	private final ConsumerGroupOperations groups;
+
 	private final AtomicInteger captures = new AtomicInteger();
+
+	private final Set<CapturedEvents> open = ConcurrentHashMap.newKeySet();
 
 	/**
 	 * Creates a tester.
 	 * @param idle tells what is still to do
 	 * @param registry runs the listeners that capture events
+	 * @param groups deletes the groups of those listeners
 	 */
-	public PgBusTester(IdleStore idle, PgListenerContainerRegistry registry) {
+	public PgBusTester(IdleStore idle, PgListenerContainerRegistry registry, ConsumerGroupOperations groups) {
 		this.idle = idle;
 		this.registry = registry;
+		this.groups = groups;
 	}
 
 	/**
@@ -69,19 +80,41 @@ public final class PgBusTester {
 
 	/**
 	 * Starts to capture the events of streams, beginning with the next that is committed.
-	 * The group that does so is a group like others, with a name of its own.
-	 * @param streams the names of the streams
+	 * The group that does so is a group like others, with a name of its own. It is
+	 * deleted when the capture is closed, or else with the application.
+	 * @param streams the names of the streams, at least one; those that do not exist are
+	 * made
 	 * @return what is captured, to be closed when it is not needed any more
 	 */
 	public CapturedEvents capture(String... streams) {
-		String id = "pgbus-tester-" + ProcessHandle.current().pid() + "-" + System.nanoTime() + "-"
+		String group = "pgbus-tester-" + ProcessHandle.current().pid() + "-" + System.nanoTime() + "-"
 				+ this.captures.incrementAndGet();
-		CapturedEvents captured = new CapturedEvents(() -> this.registry.unregister(id));
-		this.registry.register(PgListenerEndpoint.id(id)
+		CapturedEvents captured = new CapturedEvents((closed) -> {
+			if (this.open.remove(closed)) {
+				this.registry.unregister(group);
+				// It is nobody else's. Forced, as a stop during an outage leaves traces.
+				this.groups.deleteGroup(group, true);
+			}
+		});
+		// It has no effects in the database, so it needs no transaction of the
+		// application.
+		PgListenerContainer container = this.registry.register(PgListenerEndpoint.id(group)
 			.streams(streams)
 			.start(StartPosition.latest())
+			.delivery(DeliveryMode.AT_LEAST_ONCE)
 			.onEvent(String.class, captured::add));
+		// Also where the application is not (yet) started.
+		container.start();
+		this.open.add(captured);
 		return captured;
+	}
+
+	/**
+	 * Closes what still captures.
+	 */
+	@Override
+	public void close() {
+		this.open.forEach(CapturedEvents::close);
 	}
 
 	/**

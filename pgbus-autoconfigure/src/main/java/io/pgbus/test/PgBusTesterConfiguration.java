@@ -1,5 +1,6 @@
 package io.pgbus.test;
 
+import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.IdleStore;
@@ -14,8 +15,9 @@ import org.springframework.context.annotation.Configuration;
 class PgBusTesterConfiguration {
 
 	@Bean
-	PgBusTester pgBusTester(BusDatabase database, PgListenerContainerRegistry registry) {
-		return new PgBusTester(new IdleStore(database), registry);
+	PgBusTester pgBusTester(BusDatabase database, PgListenerContainerRegistry registry,
+			ConsumerGroupOperations groups) {
+		return new PgBusTester(new IdleStore(database), registry, groups);
 	}
 
 }

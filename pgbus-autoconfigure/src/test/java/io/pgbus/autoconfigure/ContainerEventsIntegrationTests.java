@@ -1,6 +1,8 @@
 package io.pgbus.autoconfigure;
 
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import io.pgbus.annotation.PgEventListener;
@@ -11,11 +13,16 @@ import io.pgbus.listener.PgListenerContainerEvent.Change;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.event.EventListener;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
+import static org.assertj.core.api.Assertions.as;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 import static org.awaitility.Awaitility.await;
 
 /**
@@ -47,6 +54,37 @@ class ContainerEventsIntegrationTests {
 			.allSatisfy((event) -> assertThat(event.container()).isSameAs(container()));
 		this.application.bean(PgListenerContainerRegistry.class).stop();
 		assertThat(changes()).last().isEqualTo(Change.STOPPED);
+	}
+
+	@Test
+	@ExtendWith(OutputCaptureExtension.class)
+	void everyChangeByHandIsOneEventAndOneLineInTheLog(CapturedOutput output) {
+		start(List.of(Recorder.class), "pgbus.listener.concurrency=3");
+		assertThat(lines(output)).singleElement(as(STRING))
+			.contains("Listener numbers listens as group numbers to [s]");
+		Map<Runnable, Change> changes = new LinkedHashMap<>();
+		changes.put(container()::pause, Change.PAUSED);
+		changes.put(container()::resume, Change.RESUMED);
+		changes.put(container()::stop, Change.STOPPED);
+		changes.put(container()::start, Change.STARTED);
+		Map<Change, String> messages = Map.of(Change.PAUSED, "Listener numbers is paused", Change.RESUMED,
+				"Listener numbers is resumed", Change.STOPPED, "Listener numbers has stopped", Change.STARTED,
+				"Listener numbers listens as group numbers to [s]");
+		changes.forEach((change, told) -> {
+			int eventsBefore = changes().size();
+			int linesBefore = lines(output).size();
+			change.run();
+			// what is done already is no change
+			change.run();
+			assertThat(changes().subList(eventsBefore, changes().size())).containsExactly(told);
+			assertThat(lines(output).subList(linesBefore, lines(output).size())).singleElement(as(STRING))
+				.endsWith(": " + messages.get(told));
+		});
+	}
+
+	/** What the log says of the listener. */
+	private static List<String> lines(CapturedOutput output) {
+		return output.toString().lines().filter((line) -> line.contains("numbers")).toList();
 	}
 
 	@Test

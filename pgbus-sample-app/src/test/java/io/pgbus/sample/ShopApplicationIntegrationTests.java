@@ -1,10 +1,13 @@
 package io.pgbus.sample;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
+import io.pgbus.Event;
+import io.pgbus.test.AutoConfigurePgBusTester;
+import io.pgbus.test.CapturedEvents;
+import io.pgbus.test.PgBusTester;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -19,22 +22,20 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
-import static org.awaitility.Awaitility.await;
 
 /**
  * The shop as a whole: orders come in over HTTP, and each consumer group does its part.
- * The stream has one partition here. So when an order went through every group, all that
- * was published before it did, and there is no need to wait for what should not happen.
  */
-@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = "pgbus.streams.orders.partitions=1")
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = "pgbus.listener.retry.back-off=10ms")
+@AutoConfigurePgBusTester
 @Import(TestDatabaseConfiguration.class)
 class ShopApplicationIntegrationTests {
 
-	/** Long, for machines that are busy with other things. */
-	private static final Duration PATIENCE = Duration.ofMinutes(1);
-
 	/** Nobody else's, so that it tells the orders of this test from others. */
 	private final String customer = "customer " + UUID.randomUUID();
+
+	@Autowired
+	private PgBusTester bus;
 
 	@Autowired
 	private OrderService orders;
@@ -55,24 +56,37 @@ class ShopApplicationIntegrationTests {
 	@Test
 	void orderReachesEveryGroupOnce() {
 		long id = place("lamp");
-		letAnotherOrderPass();
+		this.bus.awaitHandled();
 		assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing", "shipping");
 	}
 
 	@Test
+	void orderIsPublishedAsItWasPlaced() {
+		try (CapturedEvents captured = this.bus.capture("orders")) {
+			long id = place("lamp");
+			Event<String> event = captured.await(1).get(0);
+			assertThat(event.type()).isEqualTo("order.placed");
+			assertThat(event.key()).isEqualTo(Long.toString(id));
+			assertThat(event.payload()).contains("\"orderId\": " + id, this.customer, "lamp");
+		}
+	}
+
+	@Test
 	void orderThatCannotBeShippedIsBilledAndHoldsUpNoOthers() {
-		long id = place("broken-lamp");
-		letAnotherOrderPass();
-		assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing");
+		long broken = place("broken-lamp");
+		long id = place("lamp");
+		this.bus.awaitHandled();
+		assertThat(groupsDoneWith(broken)).containsExactlyInAnyOrder("audit", "billing");
+		assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing", "shipping");
 	}
 
 	@Test
 	void orderOfARepairedItemIsShippedWhenAnOperatorRetriesItsEvent() {
 		String item = "item " + this.customer.hashCode();
-		this.jdbc.sql("insert into broken_item (item) values (?)").param(item).update();
+		this.http.put().uri("/broken-items/{item}", item).exchange().expectStatus().isNoContent();
 		long id = place(item);
-		await().atMost(PATIENCE)
-			.untilAsserted(() -> assertThat(failures("state=dead&key=" + id)).contains("Cannot ship a " + item));
+		this.bus.awaitHandled();
+		assertThat(failures("state=dead&key=" + id)).contains("Cannot ship a " + item);
 		this.http.delete().uri("/broken-items/{item}", item).exchange().expectStatus().isNoContent();
 		this.http.post()
 			.uri("/actuator/pgbus/shipping/failures")
@@ -80,9 +94,8 @@ class ShopApplicationIntegrationTests {
 			.exchange()
 			.expectStatus()
 			.isOk();
-		await().atMost(PATIENCE)
-			.untilAsserted(
-					() -> assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing", "shipping"));
+		this.bus.awaitHandled();
+		assertThat(groupsDoneWith(id)).containsExactlyInAnyOrder("audit", "billing", "shipping");
 	}
 
 	private String failures(String query) {
@@ -102,7 +115,7 @@ class ShopApplicationIntegrationTests {
 			.exchange()
 			.expectStatus()
 			.isBadRequest();
-		letAnotherOrderPass();
+		this.bus.awaitHandled();
 		assertThat(auditedOrders()).isZero();
 	}
 
@@ -112,7 +125,7 @@ class ShopApplicationIntegrationTests {
 			this.orders.place(new NewOrder(this.customer, "lamp", 1, 1999));
 			throw new IllegalStateException("The disk is full");
 		}));
-		letAnotherOrderPass();
+		this.bus.awaitHandled();
 		assertThat(auditedOrders()).isZero();
 	}
 
@@ -127,12 +140,6 @@ class ShopApplicationIntegrationTests {
 			.returnResult()
 			.getResponseBody()
 			.id();
-	}
-
-	private void letAnotherOrderPass() {
-		long id = this.orders.place(new NewOrder("another customer", "chair", 1, 4999));
-		await().atMost(PATIENCE)
-			.untilAsserted(() -> assertThat(groupsDoneWith(id)).contains("audit", "billing", "shipping"));
 	}
 
 	private List<String> groupsDoneWith(long id) {
