@@ -9,6 +9,8 @@ import java.util.Map;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import org.springframework.dao.DuplicateKeyException;
 import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
@@ -25,6 +27,8 @@ import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
  * @since 0.1.0
  */
 public final class FailureStore {
+
+	private static final Logger logger = LoggerFactory.getLogger(FailureStore.class);
 
 	/**
 	 * One change of a cursor's failed events at a time, but for handlers' transactions,
@@ -112,10 +116,12 @@ public final class FailureStore {
 			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
 			""";
 
+	/** Also those whose event is gone, as there is nothing else to wait for. */
 	private static final String DUE = """
-			select e.id, e.type, e.key, e.payload, e.headers, e.published_at, false as held, f.attempts
+			select f.event_id, f.key as failed_key, f.attempts,
+				e.id, e.type, e.key, e.payload, e.headers, e.published_at, false as held
 			from {bus}.failed_event f
-			join {bus}.event e on e.stream_id = :streamId and e.partition = :partition and e.id = f.event_id
+			left join {bus}.event e on e.stream_id = :streamId and e.partition = :partition and e.id = f.event_id
 			join {bus}.cursor c on c.id = f.cursor_id
 			where f.cursor_id = :cursorId and %s
 			order by f.next_attempt_at, f.ordinal
@@ -136,7 +142,8 @@ public final class FailureStore {
 	}
 
 	/**
-	 * Returns failed events whose next attempt is due.
+	 * Returns failed events whose next attempt is due. Failures whose event is not in the
+	 * log any more are removed, with a warning: nothing can be tried again.
 	 * @param claim the cursor
 	 * @param types the types the listener handles, or {@code null} for every type
 	 * @param limit the most events to return
@@ -146,13 +153,41 @@ public final class FailureStore {
 		Map<String, Object> parameters = new HashMap<>(Map.of("cursorId", claim.cursorId(), "streamId",
 				claim.streamId(), "partition", claim.partition(), "limit", limit));
 		parameters.put("types", (types != null) ? types.toArray(new String[0]) : null);
-		return this.due.run(parameters, (row) -> {
-			List<Due> dues = new ArrayList<>();
+		List<Gone> gone = new ArrayList<>();
+		List<Due> dues = this.due.run(parameters, (row) -> {
+			List<Due> found = new ArrayList<>();
 			while (row.next()) {
-				dues.add(new Due(CursorStore.readEvent(row), row.getInt("attempts")));
+				if (row.getString("payload") != null) {
+					found.add(new Due(CursorStore.readEvent(row), row.getInt("attempts")));
+				}
+				else {
+					gone.add(new Gone(row.getLong("event_id"), row.getString("failed_key"), row.getInt("attempts")));
+				}
 			}
-			return dues;
+			return found;
 		});
+		if (!gone.isEmpty() && forget(claim, gone) && dues.isEmpty()) {
+			return due(claim, types, limit);
+		}
+		return dues;
+	}
+
+	/** The next event of a key has its turn. */
+	private boolean forget(Claim claim, List<Gone> gone) {
+		boolean forgotten = whileHeld(claim, () -> gone.forEach((failure) -> {
+			this.database.own(RESOLVE)
+				.param("cursorId", claim.cursorId())
+				.param("eventId", failure.eventId())
+				.param("attempts", failure.attempts())
+				.update();
+			promote(this.database.own(PROMOTE), claim, failure.key());
+		}));
+		if (forgotten) {
+			logger.warn(
+					"Failed event(s) {} of partition {} of {} cannot be tried again, as they are not in the log any more. They are forgotten.",
+					gone.stream().map(Gone::eventId).toList(), claim.partition(), claim.stream());
+		}
+		return forgotten;
 	}
 
 	/**
@@ -188,7 +223,7 @@ public final class FailureStore {
 		return whileHeld(claim, () -> {
 			events.forEach(
 					(event) -> of(HOLD, claim, event).param("key", event.key()).param("type", event.type()).update());
-			events.forEach((event) -> promote(this.database.own(PROMOTE), claim, event));
+			events.forEach((event) -> promote(this.database.own(PROMOTE), claim, event.key()));
 		});
 	}
 
@@ -204,7 +239,7 @@ public final class FailureStore {
 		return whileHeld(claim, () -> {
 			int updated = failure.bind(of(RECORD_AGAIN, claim, due.event())).param("attempts", due.attempts()).update();
 			if (updated > 0 && !failure.holdsKey()) {
-				promote(this.database.own(PROMOTE), claim, due.event());
+				promote(this.database.own(PROMOTE), claim, due.event().key());
 			}
 		});
 	}
@@ -219,7 +254,7 @@ public final class FailureStore {
 	public boolean resolve(Claim claim, Due due) {
 		return whileHeld(claim, () -> {
 			remove(this.database.own(RESOLVE), claim, due);
-			promote(this.database.own(PROMOTE), claim, due.event());
+			promote(this.database.own(PROMOTE), claim, due.event().key());
 		});
 	}
 
@@ -241,7 +276,7 @@ public final class FailureStore {
 		if (remove(this.database.joining(RESOLVE), claim, due) == 0) {
 			return false;
 		}
-		promote(this.database.joining(PROMOTE), claim, due.event());
+		promote(this.database.joining(PROMOTE), claim, due.event().key());
 		this.database.joining(ENTER_IF_AHEAD)
 			.param("cursorId", claim.cursorId())
 			.param("version", claim.version())
@@ -276,9 +311,9 @@ public final class FailureStore {
 			.update();
 	}
 
-	private static void promote(StatementSpec statement, Claim claim, StoredEvent event) {
-		if (event.key() != null) {
-			statement.param("cursorId", claim.cursorId()).param("key", event.key()).update();
+	private static void promote(StatementSpec statement, Claim claim, @Nullable String key) {
+		if (key != null) {
+			statement.param("cursorId", claim.cursorId()).param("key", key).update();
 		}
 	}
 
@@ -296,6 +331,10 @@ public final class FailureStore {
 	 * @param attempts how often it has been tried
 	 */
 	public record Due(StoredEvent event, int attempts) {
+
+	}
+
+	private record Gone(long eventId, @Nullable String key, int attempts) {
 
 	}
 

@@ -56,7 +56,7 @@ final class RelationCatalog {
 					when t.oid is null then 'text'
 					when %1$s then 'text'
 					when %2$s then 'text[]'
-					when e.depth > 0 then format_type(e.array_type, null)
+					when e.depth > 0 then format_type(e.array_type, -1)
 					else format_type(r.type, r.modifier)
 				end as stored,
 				case when t.oid is null then 'text' else format_type(r.type, r.modifier) end as declared
