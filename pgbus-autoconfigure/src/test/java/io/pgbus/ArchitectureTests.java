@@ -52,7 +52,7 @@ class ArchitectureTests {
 		.whereLayer("core")
 		.mayOnlyBeAccessedByLayers("listener", "annotation", "actuate", "test", "autoconfigure")
 		.whereLayer("store")
-		.mayOnlyBeAccessedByLayers("core", "listener", "annotation", "actuate", "test", "autoconfigure")
+		.mayOnlyBeAccessedByLayers("replication", "core", "listener", "annotation", "actuate", "test", "autoconfigure")
 		.whereLayer("replication")
 		.mayOnlyBeAccessedByLayers("core", "listener", "annotation", "actuate", "test", "autoconfigure");
 

@@ -21,7 +21,8 @@ final class OwnTransactions {
 	private final TransactionTemplate transaction;
 
 	OwnTransactions(BusDatabase database) {
-		// Spring binds transactions to the DataSource: to this one, which nobody else has.
+		// Spring binds transactions to the DataSource: to this one, which nobody else
+		// has.
 		DelegatingDataSource apart = new DelegatingDataSource(database.dataSource());
 		this.jdbc = JdbcClient.create(apart);
 		this.transaction = new TransactionTemplate(new JdbcTransactionManager(apart));

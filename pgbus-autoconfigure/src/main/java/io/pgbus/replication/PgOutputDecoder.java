@@ -155,8 +155,8 @@ final class PgOutputDecoder {
 	private Relation known(int id) {
 		Relation relation = this.relations.get(id);
 		if (relation == null) {
-			throw new IllegalStateException("The stream has not described the table with the oid "
-					+ Integer.toUnsignedString(id));
+			throw new IllegalStateException(
+					"The stream has not described the table with the oid " + Integer.toUnsignedString(id));
 		}
 		return relation;
 	}
@@ -172,8 +172,8 @@ final class PgOutputDecoder {
 	private static String text(ByteBuffer message) {
 		int length = message.getInt();
 		if (length < 0 || length > message.remaining()) {
-			throw new IllegalStateException("A value has %d bytes, of which %d are there".formatted(length,
-					message.remaining()));
+			throw new IllegalStateException(
+					"A value has %d bytes, of which %d are there".formatted(length, message.remaining()));
 		}
 		String text = decoded(message, length);
 		message.position(message.position() + length);
@@ -191,8 +191,7 @@ final class PgOutputDecoder {
 	}
 
 	private static String decoded(ByteBuffer message, int length) {
-		return new String(message.array(), message.arrayOffset() + message.position(), length,
-				StandardCharsets.UTF_8);
+		return new String(message.array(), message.arrayOffset() + message.position(), length, StandardCharsets.UTF_8);
 	}
 
 	private static Instant instant(long microseconds) {

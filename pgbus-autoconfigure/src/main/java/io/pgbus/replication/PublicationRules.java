@@ -14,8 +14,8 @@ import io.pgbus.TableOperation;
  */
 final class PublicationRules {
 
-	private static final Set<TableOperation> WITHOUT_OLD_ROWS = EnumSet.complementOf(EnumSet
-		.of(TableOperation.UPDATE, TableOperation.DELETE));
+	private static final Set<TableOperation> WITHOUT_OLD_ROWS = EnumSet
+		.complementOf(EnumSet.of(TableOperation.UPDATE, TableOperation.DELETE));
 
 	private static final Map<Character, String> KINDS = Map.of('v', "a view", 'm', "a materialized view", 'f',
 			"a foreign table", 'S', "a sequence", 'i', "an index", 'I', "an index", 'c', "a type", 't',
@@ -51,10 +51,10 @@ final class PublicationRules {
 					+ names.of(insertOnly) + " drop table " + table.quoted() + "; pgbus then adds it whole.");
 		}
 		if (!table.owned() && !(insertOnly ? table.inInserts() : table.inAll())) {
-			throw refused(table, ("belongs to the role %s and is not in the publication %s. Run as that role and owner of "
-					+ "the publication: alter publication %s add table only %s;")
-				.formatted(table.owner(), names.of(insertOnly), names.of(insertOnly),
-						table.quoted()));
+			throw refused(table,
+					("belongs to the role %s and is not in the publication %s. Run as that role and owner of "
+							+ "the publication: alter publication %s add table only %s;")
+						.formatted(table.owner(), names.of(insertOnly), names.of(insertOnly), table.quoted()));
 		}
 		return insertOnly;
 	}
@@ -65,8 +65,8 @@ final class PublicationRules {
 					+ ", whose changes are not in the write-ahead log. Listen to a table.");
 		}
 		if (table.system() || table.schema().equals(busSchema)) {
-			throw refused(table, "belongs to " + (table.system() ? "PostgreSQL" : "the bus")
-					+ " itself. Listen to another table.");
+			throw refused(table,
+					"belongs to " + (table.system() ? "PostgreSQL" : "the bus") + " itself. Listen to another table.");
 		}
 		if (table.persistence() != 'p') {
 			boolean unlogged = table.persistence() == 'u';
@@ -82,7 +82,7 @@ final class PublicationRules {
 
 	private static String whyRowsAreNotIdentified(TableFacts table) {
 		String name = table.quoted();
-		String inserts = " Or listen to inserts only.";
+		String inserts = " or listen to inserts only.";
 		if (table.isPartitioned()) {
 			if (table.identity() != 'd') {
 				return "has partitions, which do not inherit its replica identity. Run: alter table " + name
@@ -94,8 +94,7 @@ final class PublicationRules {
 						+ inserts;
 			}
 			return "has the partition " + table.badPartition() + ", whose replica identity is neither its primary "
-					+ "key nor full. Run: alter table " + table.badPartition() + " replica identity default;"
-					+ inserts;
+					+ "key nor full. Run: alter table " + table.badPartition() + " replica identity default;" + inserts;
 		}
 		return switch (table.identity()) {
 			case 'd' -> "has no primary key that is checked at once, so its updates and deletes would fail once they "

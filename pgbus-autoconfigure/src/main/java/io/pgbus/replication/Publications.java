@@ -36,7 +36,9 @@ public final class Publications {
 
 	private static final String SEARCH_PATH = "select current_setting('search_path')";
 
-	/** Generated columns are in the stream from PostgreSQL 18 on, if that is asked for. */
+	/**
+	 * Generated columns are in the stream from PostgreSQL 18 on, if that is asked for.
+	 */
 	private static final String CREATE = """
 			do $$ begin
 				execute format('create publication %%I with (publish = %%L, publish_via_partition_root = true%%s)',
@@ -69,6 +71,10 @@ public final class Publications {
 
 	/** Another instance has done the same, or does it at this moment. */
 	private static final Set<String> DONE_BY_ANOTHER = Set.of("42710", "23505", "XX000", "40001", "40P01");
+
+	private static final String IS_MEMBER = "42710";
+
+	private static final String NO_MEMBER = "42704";
 
 	private static final int ATTEMPTS = 5;
 
@@ -148,7 +154,7 @@ public final class Publications {
 				.collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)));
 			members.forEach((table, quoted) -> {
 				if (!kept.contains(table)) {
-					change(DROP.formatted(this.names.of(insertOnly), quoted));
+					change(DROP.formatted(this.names.of(insertOnly), quoted), NO_MEMBER);
 					logger.info("Table {} is no longer in the publication {}: no group listens to it", quoted,
 							publication);
 				}
@@ -175,23 +181,24 @@ public final class Publications {
 	}
 
 	private boolean isThereAndFits(String name, String operations) {
-		List<Boolean> fits = this.transactions.run((jdbc) -> jdbc.sql(SETTINGS)
-			.param("name", name)
-			.query((row, index) -> {
+		List<Boolean> fits = this.transactions
+			.run((jdbc) -> jdbc.sql(SETTINGS).param("name", name).query((row, index) -> {
 				if (row.getBoolean("puballtables")) {
-					throw new PgBusException(("The publication \"%s\" is for all tables, and pgbus publishes only tables "
-							+ "that are listened to. Drop it, or set pgbus.capture.publication to another name.")
-						.formatted(name));
+					throw new PgBusException(
+							("The publication \"%s\" is for all tables, and pgbus publishes only tables "
+									+ "that are listened to. Drop it, or set pgbus.capture.publication to another name.")
+								.formatted(name));
 				}
 				boolean all = operations.equals(ALL_OPERATIONS);
 				return row.getBoolean("pubviaroot") && row.getBoolean("pubinsert") && row.getBoolean("pubtruncate")
 						&& row.getBoolean("pubupdate") == all && row.getBoolean("pubdelete") == all;
-			})
-			.list());
+			}).list());
 		if (fits.contains(false)) {
-			throw new PgBusException(("The publication \"%s\" does not publish what pgbus needs. Run: alter publication "
-					+ "%s set (publish = '%s', publish_via_partition_root = true); or set pgbus.capture.publication to "
-					+ "another name.").formatted(name, quoted(name), operations));
+			throw new PgBusException(
+					("The publication \"%s\" does not publish what pgbus needs. Run: alter publication "
+							+ "%s set (publish = '%s', publish_via_partition_root = true); or set pgbus.capture.publication to "
+							+ "another name.")
+						.formatted(name, quoted(name), operations));
 		}
 		return !fits.isEmpty();
 	}
@@ -224,7 +231,7 @@ public final class Publications {
 		String quoted = admission.table().quoted();
 		String publication = this.names.of(admission.insertOnly());
 		try {
-			change(ADD.formatted(publication, quoted));
+			change(ADD.formatted(publication, quoted), IS_MEMBER);
 			logger.info("Table {} is in the publication {} now", quoted, publication);
 		}
 		catch (DataAccessException ex) {
@@ -233,14 +240,16 @@ public final class Publications {
 						+ "locked for 10 s, by a change of it or a vacuum. Start the listener again when that is over.")
 					.formatted(quoted, publication), ex);
 			}
-			throw new PgBusException(("The table %s could not be added to the publication %s: %s. Let the owner of both "
-					+ "run: alter publication %s add table only %s;")
-				.formatted(quoted, publication, reason(ex), publication, quoted), ex);
+			throw new PgBusException(
+					("The table %s could not be added to the publication %s: %s. Let the owner of both "
+							+ "run: alter publication %s add table only %s;")
+						.formatted(quoted, publication, reason(ex), publication, quoted),
+					ex);
 		}
 	}
 
 	/** Changes a publication; that another instance has done it already is no error. */
-	private void change(String sql) {
+	private void change(String sql, String doneState) {
 		for (int attempt = 1;; attempt++) {
 			try {
 				this.transactions.run((jdbc) -> {
@@ -250,8 +259,7 @@ public final class Publications {
 				return;
 			}
 			catch (DataAccessException ex) {
-				// already in it, or no longer in it
-				if ("42710".equals(state(ex)) || "42704".equals(state(ex))) {
+				if (doneState.equals(state(ex))) {
 					logger.debug("Done by another instance: {}", sql, ex);
 					return;
 				}

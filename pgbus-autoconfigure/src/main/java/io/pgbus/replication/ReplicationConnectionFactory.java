@@ -45,7 +45,8 @@ public interface ReplicationConnectionFactory {
 			properties.setProperty("password", password);
 		}
 		properties.setProperty("replication", "database");
-		// The replication protocol has only simple queries. Without the version the driver
+		// The replication protocol has only simple queries. Without the version the
+		// driver
 		// would ask for it in a way that is not one.
 		properties.setProperty("preferQueryMode", "simple");
 		properties.setProperty("assumeMinServerVersion", "14");
