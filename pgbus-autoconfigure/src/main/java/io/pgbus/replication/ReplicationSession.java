@@ -39,7 +39,7 @@ final class ReplicationSession implements AutoCloseable {
 				pg_is_in_recovery() as in_recovery, pg_backend_pid() as pid
 			""";
 
-	private static final String IDENTIFY = "identify_system";
+	private static final String IDENTIFY = "IDENTIFY_SYSTEM";
 
 	/** The driver's own status messages, besides the capture's. */
 	private static final int STATUS_SECONDS = 10;

@@ -31,11 +31,14 @@ public final class Slot {
 			from pg_replication_slots s where s.slot_name = ?
 			""";
 
-	/** Not by the function of SQL, which would hold back vacuum as long as it waits. */
-	private static final String CREATE = "create_replication_slot \"%s\" logical pgoutput noexport_snapshot";
+	/**
+	 * Not by the function of SQL, which would hold back vacuum as long as it waits. These
+	 * commands know their words in capitals only.
+	 */
+	private static final String CREATE = "CREATE_REPLICATION_SLOT \"%s\" LOGICAL pgoutput NOEXPORT_SNAPSHOT";
 
 	private static final String CREATE_FAILOVER = """
-			create_replication_slot "%s" logical pgoutput (snapshot 'nothing', failover)""";
+			CREATE_REPLICATION_SLOT "%s" LOGICAL pgoutput (SNAPSHOT 'nothing', FAILOVER)""";
 
 	private static final String DROP = "select pg_drop_replication_slot(?)";
 
