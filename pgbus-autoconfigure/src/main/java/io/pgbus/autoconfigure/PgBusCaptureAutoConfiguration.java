@@ -14,11 +14,13 @@ import io.pgbus.listener.ConfiguredTables;
 import io.pgbus.listener.DefaultTableSubscriptions;
 import io.pgbus.listener.TableSubscriptions;
 import io.pgbus.replication.Capture;
+import io.pgbus.replication.CaptureMaintenance;
 import io.pgbus.replication.CaptureSettings;
 import io.pgbus.replication.Publications;
 import io.pgbus.replication.ReplicationConnectionFactory;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CaptureStore;
+import io.pgbus.store.ChangeStreamTrimmer;
 import io.pgbus.store.GroupStore;
 import io.pgbus.store.TableListenerStore;
 import org.jspecify.annotations.Nullable;
@@ -92,12 +94,28 @@ public final class PgBusCaptureAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	@Nullable TableSubscriptions pgBusTableSubscriptions(BusDatabase database, CaptureSettings settings,
-			TableListenerStore listeners, GroupStore groups, ObjectProvider<Capture> captures) {
+	Publications pgBusPublications(BusDatabase database, CaptureSettings settings) {
+		return new Publications(database, settings);
+	}
+
+	@Bean(destroyMethod = "close")
+	@ConditionalOnMissingBean
+	@Nullable CaptureMaintenance pgBusCaptureMaintenance(BusDatabase database, ObjectProvider<Capture> captures,
+			TableListenerStore listeners, Publications publications, PgBusProperties properties) {
 		Capture capture = captures.getIfAvailable();
-		return (capture != null)
-				? new DefaultTableSubscriptions(new Publications(database, settings), listeners, groups, capture::start)
-				: null;
+		return (capture != null) ? new CaptureMaintenance(capture, new ChangeStreamTrimmer(database), listeners,
+				publications, properties.getCapture().getTrimInterval()) : null;
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@Nullable TableSubscriptions pgBusTableSubscriptions(TableListenerStore listeners, Publications publications,
+			GroupStore groups, ObjectProvider<Capture> captures, ObjectProvider<CaptureMaintenance> maintenance) {
+		Capture capture = captures.getIfAvailable();
+		return (capture != null) ? new DefaultTableSubscriptions(publications, listeners, groups, () -> {
+			capture.start();
+			maintenance.ifAvailable(CaptureMaintenance::start);
+		}) : null;
 	}
 
 }

@@ -19,6 +19,7 @@ import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.PropertyNamingStrategies;
+import tools.jackson.databind.cfg.JsonNodeFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -35,14 +36,14 @@ final class TableChangeReader {
 
 	private static final String ERROR = "error: ";
 
-	private final JsonMapper mapper;
-
 	private final JsonMapper rows;
 
 	TableChangeReader(JsonMapper mapper) {
-		this.mapper = mapper;
 		this.rows = mapper.rebuild()
 			.propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+			// a numeric has more digits than a double
+			.enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+			.disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
 			.disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
 			.disable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
 			.disable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
@@ -69,7 +70,7 @@ final class TableChangeReader {
 					+ "\" is for this group could not be " + "told, since the filter failed on it: "
 					+ outcome.substring(ERROR.length()), null);
 		}
-		JsonNode change = this.mapper.readTree(event.payload());
+		JsonNode change = this.rows.readTree(event.payload());
 		JavaType type = this.rows.constructType(rowType);
 		JsonNode previous = change.path("previous");
 		return new TableChange<>(TableOperation.valueOf(event.type().toUpperCase(Locale.ROOT)),
@@ -92,8 +93,7 @@ final class TableChangeReader {
 		Map<String, @Nullable Object> values = new LinkedHashMap<>();
 		if (node.isObject()) {
 			node.properties()
-				.forEach((entry) -> values.put(entry.getKey(),
-						this.mapper.convertValue(entry.getValue(), Object.class)));
+				.forEach((entry) -> values.put(entry.getKey(), this.rows.convertValue(entry.getValue(), Object.class)));
 		}
 		return Collections.unmodifiableMap(values);
 	}

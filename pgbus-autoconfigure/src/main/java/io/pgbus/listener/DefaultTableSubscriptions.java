@@ -43,8 +43,9 @@ public final class DefaultTableSubscriptions implements TableSubscriptions {
 
 	@Override
 	public Subscribed subscribe(String group, List<ListenedTable> tables) {
-		List<TableInterest> interests = this.publications.admit(tables);
+		List<TableInterest> interests = this.publications.find(tables);
 		this.listeners.check(interests);
+		this.publications.admit(tables);
 		List<PublishedTable> published = interests.stream().map(TableInterest::table).toList();
 		List<String> streams = published.stream().map(PublishedTable::stream).distinct().toList();
 		GroupIds ids = this.groups.create(group, streams, StartPosition.latest());

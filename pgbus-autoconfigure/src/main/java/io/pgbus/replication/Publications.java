@@ -11,8 +11,8 @@ import java.util.stream.Collectors;
 import io.pgbus.ListenedTable;
 import io.pgbus.PgBusException;
 import io.pgbus.store.BusDatabase;
-import io.pgbus.store.PublishedTable;
 import io.pgbus.store.TableInterest;
+import io.pgbus.store.TableSubscription;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -108,30 +108,58 @@ public final class Publications {
 	}
 
 	/**
-	 * Finds tables, checks that listeners can have what they want of them and that
-	 * publishing them does no harm, and only then adds those to a publication that are in
-	 * none. In transactions of its own.
+	 * Finds tables, and checks that listeners can have what they want of them and that
+	 * publishing them does no harm. Nothing is changed.
+	 * @param wanted the tables and what is wanted of them
+	 * @return the tables, in the same order
+	 * @throws PgBusException if a table is refused, with the reason and the remedy
+	 */
+	public List<TableInterest> find(Collection<ListenedTable> wanted) {
+		return interests(check(wanted));
+	}
+
+	/**
+	 * Does what {@link #find} does, and only then adds the tables to a publication that
+	 * are in none. In transactions of its own.
 	 * @param wanted the tables and what is wanted of them
 	 * @return the tables, in the same order
 	 * @throws PgBusException if a table is refused, with the reason and the remedy
 	 */
 	public List<TableInterest> admit(Collection<ListenedTable> wanted) {
 		create();
-		List<Admission> admissions = new ArrayList<>();
-		for (ListenedTable table : wanted) {
-			TableFacts facts = find(table.name());
-			boolean insertOnly = PublicationRules.checkIsInsertOnly(table, facts, this.database.schema(), this.names);
-			admissions.add(new Admission(table, facts, insertOnly));
-		}
+		List<Admission> admissions = check(wanted);
 		for (Admission admission : admissions) {
 			TableFacts facts = admission.table();
 			if (!(admission.insertOnly() ? facts.inInserts() : facts.inAll())) {
 				add(admission);
 			}
 		}
+		return interests(admissions);
+	}
+
+	private List<Admission> check(Collection<ListenedTable> wanted) {
+		List<Admission> admissions = new ArrayList<>();
+		for (ListenedTable table : wanted) {
+			TableFacts facts = find(table.name());
+			boolean insertOnly = PublicationRules.checkIsInsertOnly(table, facts, this.database.schema(), this.names);
+			admissions.add(new Admission(table, facts, insertOnly));
+		}
+		return admissions;
+	}
+
+	private static List<TableInterest> interests(List<Admission> admissions) {
 		return admissions.stream()
 			.map((admission) -> new TableInterest(admission.table().published(), admission.wanted()))
 			.toList();
+	}
+
+	/**
+	 * Tells whether there are tables that {@link #dropUnused} would take out.
+	 * @param wanted the tables that are to stay
+	 * @return whether there are
+	 */
+	public boolean hasUnused(Collection<TableSubscription> wanted) {
+		return !unused(this.names.all(), wanted).isEmpty() || !unused(this.names.inserts(), wanted).isEmpty();
 	}
 
 	/**
@@ -139,27 +167,29 @@ public final class Publications {
 	 * owns, each in a transaction of its own.
 	 * @param wanted the tables that are to stay
 	 */
-	public void dropUnused(Collection<PublishedTable> wanted) {
-		Set<Map.Entry<String, String>> kept = wanted.stream()
-			.map((table) -> Map.entry(table.schema(), table.name()))
-			.collect(Collectors.toSet());
+	public void dropUnused(Collection<TableSubscription> wanted) {
 		for (boolean insertOnly : new boolean[] { false, true }) {
 			String publication = insertOnly ? this.names.inserts() : this.names.all();
-			Map<Map.Entry<String, String>, String> members = this.transactions.run((jdbc) -> jdbc.sql(MEMBERS)
-				.param("name", publication)
-				.query((row, index) -> Map.entry(Map.entry(row.getString("nspname"), row.getString("relname")),
-						row.getString("quoted")))
-				.list()
-				.stream()
-				.collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)));
-			members.forEach((table, quoted) -> {
-				if (!kept.contains(table)) {
-					change(DROP.formatted(this.names.of(insertOnly), quoted), NO_MEMBER);
-					logger.info("Table {} is no longer in the publication {}: no group listens to it", quoted,
-							publication);
-				}
-			});
+			for (String table : unused(publication, wanted)) {
+				change(DROP.formatted(this.names.of(insertOnly), table), NO_MEMBER);
+				logger.info("Table {} is no longer in the publication {}: no group listens to it", table, publication);
+			}
 		}
+	}
+
+	private List<String> unused(String publication, Collection<TableSubscription> wanted) {
+		Set<Map.Entry<String, String>> kept = wanted.stream()
+			.map((table) -> Map.entry(table.schema(), table.table()))
+			.collect(Collectors.toSet());
+		return this.transactions.run((jdbc) -> jdbc.sql(MEMBERS)
+			.param("name", publication)
+			.query((row, index) -> Map.entry(Map.entry(row.getString("nspname"), row.getString("relname")),
+					row.getString("quoted")))
+			.list()
+			.stream()
+			.filter((member) -> !kept.contains(member.getKey()))
+			.map(Map.Entry::getValue)
+			.toList());
 	}
 
 	private void ensure(String name, String operations) {

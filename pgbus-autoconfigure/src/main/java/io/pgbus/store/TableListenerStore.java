@@ -11,6 +11,7 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 
 import io.pgbus.ListenedTable;
 import io.pgbus.TableOperation;
@@ -36,6 +37,9 @@ public final class TableListenerStore {
 
 	/** Nothing is evaluated, so this is for the planner alone. */
 	private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(30);
+
+	/** Who looks is not held up. */
+	private static final String LOCK = "lock table {bus}.table_listener in share row exclusive mode";
 
 	private static final String MARK_STREAM = """
 			insert into {bus}.table_stream (stream_id, schema_name, table_name)
@@ -217,6 +221,18 @@ public final class TableListenerStore {
 			.param("schemas", tables.stream().map(PublishedTable::schema).toArray(String[]::new))
 			.param("tables", tables.stream().map(PublishedTable::name).toArray(String[]::new))
 			.update();
+	}
+
+	/**
+	 * Runs work while no group can subscribe to a table or end that, in a transaction of
+	 * its own.
+	 * @param work is given all subscriptions
+	 */
+	public void runWhileTheyStay(Consumer<List<TableSubscription>> work) {
+		this.database.ownTransaction().executeWithoutResult((status) -> {
+			this.database.own(LOCK).update();
+			work.accept(subscriptions());
+		});
 	}
 
 	/**

@@ -24,7 +24,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 class PgTableListenerTests {
 
 	private static final String UPDATE = """
-			{"table": "public.orders", "key": {"id": 7}, "record": {"id": 7, "total_amount": 9.5, "paid_at": null,
+			{"table": "public.orders", "key": {"id": 7}, "record": {"id": 7, "total_amount": 12345678901234567890.50, "paid_at": null,
 			"new_column": 1}, "previous": {"id": 7, "total_amount": 9.0}, "changed": ["total_amount"],
 			"unavailable": ["document"], "refetched": ["note"], "committedAt": "2026-01-31T12:00:00.5Z",
 			"xid": "4294967297", "lsn": "0/16B3748", "ordinal": 3}""";
@@ -68,7 +68,7 @@ class PgTableListenerTests {
 				assertThat(change.operation()).isEqualTo(TableOperation.UPDATE);
 				assertThat(change.table()).isEqualTo("public.orders");
 				assertThat(change.key()).isEqualTo(Map.of("id", 7));
-				assertThat(change.record()).isEqualTo(new Order(7, new BigDecimal("9.5"), null));
+				assertThat(change.record()).isEqualTo(new Order(7, new BigDecimal("12345678901234567890.50"), null));
 				assertThat(change.previous()).isEqualTo(new Order(7, new BigDecimal("9.0"), null));
 				assertThat(change.previousColumns()).containsExactly("id", "total_amount");
 				assertThat(change.changedColumns()).containsExactly("total_amount");
@@ -107,7 +107,7 @@ class PgTableListenerTests {
 			context.registry().deliver("nodes", List.of(change(context, "update", UPDATE, "in")));
 			assertThat(context.bean(Loose.class).values.get(0))
 				.asInstanceOf(org.assertj.core.api.InstanceOfAssertFactories.MAP)
-				.containsEntry("total_amount", 9.5)
+				.containsEntry("total_amount", new BigDecimal("12345678901234567890.50"))
 				.containsEntry("paid_at", null);
 			assertThat(context.bean(Loose.class).values.get(1)).isInstanceOf(JsonNode.class);
 		}

@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -15,6 +16,7 @@ import io.pgbus.PgBusException;
 import io.pgbus.TableOperation;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.PublishedTable;
+import io.pgbus.store.TableSubscription;
 import io.pgbus.store.TableInterest;
 import io.pgbus.testing.TestDatabase;
 import org.junit.jupiter.api.AfterEach;
@@ -361,10 +363,14 @@ class PublicationsIntegrationTests {
 	void tablesThatNobodyWantsAreTakenOut() {
 		run("create table a (id bigint primary key)", "create table b (id bigint primary key)",
 				"create table plain (id bigint)", "create schema s", "create table s.a (id bigint primary key)");
-		List<PublishedTable> published = admit(ListenedTable.of("a"), ListenedTable.of("b"), ListenedTable.of("s.a"),
+		admit(ListenedTable.of("a"), ListenedTable.of("b"), ListenedTable.of("s.a"),
 				ListenedTable.of("plain").operations(TableOperation.INSERT));
-		this.publications.dropUnused(published.subList(0, 1));
+		List<TableSubscription> wanted = List
+			.of(new TableSubscription(1, "public", "a", 1, 8, null, ListenedTable.DEFAULT_OPERATIONS, Set.of(), 0));
+		assertThat(this.publications.hasUnused(wanted)).isTrue();
+		this.publications.dropUnused(wanted);
 		assertThat(members()).containsExactly("pgbus a");
+		assertThat(this.publications.hasUnused(wanted)).isFalse();
 		this.publications.dropUnused(List.of());
 		assertThat(members()).isEmpty();
 	}

@@ -1,0 +1,126 @@
+package io.pgbus.replication;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import io.pgbus.store.ChangeStreamTrimmer;
+import io.pgbus.store.TableListenerStore;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the instance that captures does now and then: frees the streams of tables of what
+ * all groups have passed, and takes tables out of the publications that no group listens
+ * to any more.
+ *
+ * @since 0.1.0
+ */
+public final class CaptureMaintenance implements AutoCloseable {
+
+	private static final Logger logger = LoggerFactory.getLogger(CaptureMaintenance.class);
+
+	private static final long STOP_MILLIS = 10_000;
+
+	private final Capture capture;
+
+	private final ChangeStreamTrimmer trimmer;
+
+	private final TableListenerStore listeners;
+
+	private final Publications publications;
+
+	private final Duration interval;
+
+	private boolean failing;
+
+	private @Nullable CountDownLatch stop;
+
+	private @Nullable Thread thread;
+
+	/**
+	 * Creates the maintenance, which does nothing until it is started.
+	 * @param capture captures
+	 * @param trimmer frees streams
+	 * @param listeners which groups listen to which tables
+	 * @param publications has the tables
+	 * @param interval the time between two rounds
+	 */
+	public CaptureMaintenance(Capture capture, ChangeStreamTrimmer trimmer, TableListenerStore listeners,
+			Publications publications, Duration interval) {
+		this.capture = capture;
+		this.trimmer = trimmer;
+		this.listeners = listeners;
+		this.publications = publications;
+		this.interval = interval;
+	}
+
+	/**
+	 * Starts the rounds, in a thread of its own. Does nothing if it has started.
+	 */
+	public synchronized void start() {
+		if (this.thread == null) {
+			CountDownLatch latch = new CountDownLatch(1);
+			Thread rounds = new Thread(() -> run(latch), "pgbus-capture-maintenance");
+			rounds.setDaemon(true);
+			this.stop = latch;
+			this.thread = rounds;
+			rounds.start();
+		}
+	}
+
+	private void run(CountDownLatch latch) {
+		try {
+			while (!latch.await(this.interval.toMillis(), TimeUnit.MILLISECONDS)) {
+				if (this.capture.status().isLeader()) {
+					tryRound();
+				}
+			}
+		}
+		catch (InterruptedException ex) {
+			logger.debug("The maintenance was interrupted", ex);
+		}
+	}
+
+	private void tryRound() {
+		try {
+			this.trimmer.trim();
+			dropUnused();
+			this.failing = false;
+		}
+		catch (RuntimeException ex) {
+			if (!this.failing) {
+				logger.warn("The streams of tables could not be looked after, which is tried again: {}",
+						ex.getMessage(), ex);
+			}
+			this.failing = true;
+		}
+	}
+
+	/** A group that subscribes meanwhile adds its table again afterwards. */
+	private void dropUnused() {
+		if (this.publications.hasUnused(this.listeners.subscriptions())) {
+			this.listeners.runWhileTheyStay(this.publications::dropUnused);
+		}
+	}
+
+	/**
+	 * Ends the rounds, and waits for one that is under way.
+	 */
+	@Override
+	public synchronized void close() {
+		if (this.thread == null || this.stop == null) {
+			return;
+		}
+		this.stop.countDown();
+		try {
+			this.thread.join(STOP_MILLIS);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+		this.thread = null;
+	}
+
+}
