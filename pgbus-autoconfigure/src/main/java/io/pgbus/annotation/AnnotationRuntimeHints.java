@@ -15,6 +15,8 @@ class AnnotationRuntimeHints implements RuntimeHintsRegistrar {
 	public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
 		hints.proxies()
 			.registerJdkProxy(PgEventListener.class)
+			.registerJdkProxy(PgTableListener.class)
+			.registerJdkProxy(PgTable.class)
 			.registerJdkProxy(PgEventHandler.class)
 			.registerJdkProxy(BackOff.class);
 	}

@@ -9,6 +9,7 @@ import java.util.concurrent.CompletionStage;
 import io.pgbus.Acknowledgment;
 import io.pgbus.Event;
 import io.pgbus.EventType;
+import io.pgbus.TableChange;
 import io.pgbus.actuate.FailurePage;
 import io.pgbus.actuate.GroupDetail;
 import io.pgbus.actuate.Overview;
@@ -16,6 +17,8 @@ import io.pgbus.actuate.Overview.ListenerStatus;
 import io.pgbus.actuate.PgBusEndpoint;
 import io.pgbus.annotation.PgEventHandler;
 import io.pgbus.annotation.PgEventListener;
+import io.pgbus.annotation.PgTable;
+import io.pgbus.annotation.PgTableListener;
 import io.pgbus.store.ConsumerStatus;
 import io.pgbus.store.CursorStatus;
 import io.pgbus.store.FailedEvent;
@@ -83,7 +86,7 @@ class AotHintsTests {
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "single", "event", "list", "inherited", "asynchronous", "first", "rest" })
+	@ValueSource(strings = { "single", "event", "list", "inherited", "asynchronous", "table", "first", "rest" })
 	void listenerMethodsCanBeCalled(String name) {
 		Method method = Arrays.stream(Listeners.class.getMethods())
 			.filter((each) -> each.getName().equals(name))
@@ -107,7 +110,7 @@ class AotHintsTests {
 
 	@ParameterizedTest
 	@ValueSource(classes = { Plain.class, InEvent.class, InListOfEvents.class, FromSuperclass.class,
-			FromInterface.class, InStage.class, First.class, Nested.class })
+			FromInterface.class, InStage.class, InTable.class, First.class, Nested.class })
 	void payloadsOfListenersCanBeMade(Class<?> payload) throws NoSuchMethodException {
 		assertThat(RuntimeHintsPredicates.reflection().onConstructorInvocation(payload.getDeclaredConstructors()[0]))
 			.accepts(hints());
@@ -140,6 +143,7 @@ class AotHintsTests {
 	@Test
 	void annotationsAndConnectionsCanBeProxies() {
 		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(PgEventListener.class)).accepts(hints());
+		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(PgTableListener.class)).accepts(hints());
 		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(PgEventHandler.class)).accepts(hints());
 		assertThat(RuntimeHintsPredicates.proxies().forInterfaces(Connection.class)).accepts(hints());
 	}
@@ -207,6 +211,10 @@ class AotHintsTests {
 			throw new IllegalStateException();
 		}
 
+		@PgTableListener(tables = @PgTable(name = "t"), group = "table")
+		public void table(TableChange<InTable> change) {
+		}
+
 		@Override
 		public void ofContract(FromInterface payload) {
 		}
@@ -254,6 +262,10 @@ class AotHintsTests {
 	}
 
 	record InStage(int number) {
+
+	}
+
+	record InTable(int number) {
 
 	}
 
