@@ -90,7 +90,8 @@ public final class ChangeStreamTrimmer {
 				(select count(*) from removed r where r.partition = s.partition) as removed
 			from scanned s
 			group by s.partition
-			""".formatted(CursorStore.HORIZONS, COUNTS, IS_DONE.formatted("low"), IS_DONE.formatted("high"));
+			"""
+		.formatted(CursorStore.HORIZONS, COUNTS, IS_DONE.formatted("low"), IS_DONE.formatted("high"));
 
 	/** Events of a partition that a statement looks at. */
 	private static final int ROWS_PER_STATEMENT = 500;

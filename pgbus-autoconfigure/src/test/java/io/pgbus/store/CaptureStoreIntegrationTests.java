@@ -201,10 +201,12 @@ class CaptureStoreIntegrationTests {
 					(first) -> assertThat(first).contains("\"group-" + all + "\": \"in\"",
 							"\"group-" + some + "\": \"in\""),
 					(second) -> assertThat(second).contains("\"group-" + all + "\": \"in\"",
-							"\"group-" + some + "\": \"error: the value of a column is not in the stream of changes: doc"),
+							"\"group-" + some
+									+ "\": \"error: the value of a column is not in the stream of changes: doc"),
 					(third) -> assertThat(third).contains("\"group-" + all + "\": \"in\"")
 						.doesNotContain("group-" + some));
-		assertThat(events.get(1).payload()).contains("\"unavailable\": [\"doc\"]", "\"record\": {\"id\": 2, \"note\": \"n\"}");
+		assertThat(events.get(1).payload()).contains("\"unavailable\": [\"doc\"]",
+				"\"record\": {\"id\": 2, \"note\": \"n\"}");
 	}
 
 	@Test
@@ -224,7 +226,8 @@ class CaptureStoreIntegrationTests {
 		assertThat(events.get(0).payload()).contains("\"doc\": \"large\"", "\"refetched\": [\"doc\"]");
 		assertThat(events.get(0).headers()).isEqualTo("{\"group-" + group + "\": \"in\"}");
 		assertThat(events.get(1).payload()).contains("\"unavailable\": [\"doc\"]").doesNotContain("refetched", "large");
-		assertThat(events.get(1).headers()).contains("error: the value of a column is not in the stream of changes: doc");
+		assertThat(events.get(1).headers())
+			.contains("error: the value of a column is not in the stream of changes: doc");
 	}
 
 	@Test
@@ -253,7 +256,8 @@ class CaptureStoreIntegrationTests {
 	void aKeyThatIsTooLongIsHashed() {
 		this.bed.jdbc.sql("create table named (name text primary key)").update();
 		this.bed.subscribe("g", "named", null, INSERT);
-		this.bed.jdbc.sql("insert into named values (repeat('x', 996)), (repeat('x', 997)), (repeat('ä', 999))").update();
+		this.bed.jdbc.sql("insert into named values (repeat('x', 996)), (repeat('x', 997)), (repeat('ä', 999))")
+			.update();
 		this.bed.rows("named", "true").forEach((row) -> this.bed.append(this.bed.insert("named", row)));
 		assertThat(this.bed.events()).extracting(CaptureBed.Event::key)
 			.satisfiesExactly((key) -> assertThat(key).startsWith("[\"xx").hasSize(1000),
@@ -268,8 +272,8 @@ class CaptureStoreIntegrationTests {
 		this.bed.subscribe("g", "keyless", null, INSERT, UPDATE, DELETE);
 		this.bed.jdbc.sql("insert into keyless values (1, 'x'), (2, 'y')").update();
 		List<Row> rows = this.bed.rows("keyless", "true");
-		this.bed.append(this.bed.insert("keyless", rows.get(0)),
-				this.bed.update("keyless", rows.get(1), rows.get(0)), this.bed.delete("keyless", rows.get(1)));
+		this.bed.append(this.bed.insert("keyless", rows.get(0)), this.bed.update("keyless", rows.get(1), rows.get(0)),
+				this.bed.delete("keyless", rows.get(1)));
 		List<CaptureBed.Event> events = this.bed.events();
 		assertThat(events).extracting((event) -> event.type() + event.key())
 			.containsExactly("insert*", "update*", "delete*");
@@ -312,9 +316,10 @@ class CaptureStoreIntegrationTests {
 		this.bed.jdbc.sql("insert into t values (1, 'g', 'sad', 5)").update();
 		Row old = this.bed.rows("t", "true").get(0);
 		RowChange before = this.bed.insert("t", old);
-		this.bed.jdbc.sql("alter table t drop column gone; alter table t rename column n to m; "
-				+ "alter type mood rename value 'sad' to 'gloomy'; alter table t alter column m type text; "
-				+ "alter table t add column n int")
+		this.bed.jdbc
+			.sql("alter table t drop column gone; alter table t rename column n to m; "
+					+ "alter type mood rename value 'sad' to 'gloomy'; alter table t alter column m type text; "
+					+ "alter table t add column n int")
 			.update();
 		this.bed.forget("t");
 		RowChange after = this.bed.insert("t", this.bed.rows("t", "true").get(0));
@@ -362,7 +367,8 @@ class CaptureStoreIntegrationTests {
 				CaptureCheckpoint current = seen;
 				CyclicBarrier start = new CyclicBarrier(2);
 				Callable<CaptureStore.@Nullable Appended> attempt = () -> {
-					CaptureStore store = new CaptureStore(this.bed.database, this.bed.listeners, Duration.ofSeconds(20));
+					CaptureStore store = new CaptureStore(this.bed.database, this.bed.listeners,
+							Duration.ofSeconds(20));
 					start.await();
 					try {
 						return store.append(current, List.of(change), this.bed.position(1));
@@ -398,8 +404,7 @@ class CaptureStoreIntegrationTests {
 		Row order = order(1, "x", "1");
 		for (int i = 0; i < 5000; i++) {
 			String id = Integer.toString(i);
-			changes.add((i % 3 == 0)
-					? this.bed.insert("orders", new Row(List.of(id, "x", "1"), Set.of()))
+			changes.add((i % 3 == 0) ? this.bed.insert("orders", new Row(List.of(id, "x", "1"), Set.of()))
 					: this.bed.insert("lines", new Row(List.of(id), Set.of())));
 		}
 		assertThat(order.values()).hasSize(3);
@@ -449,8 +454,7 @@ class CaptureStoreIntegrationTests {
 	void aFilterThatIsTooSlowDoesNotHoldUpTheRest() {
 		orders("default");
 		int group = this.bed.subscribe("g", "orders", "pg_sleep(total::float8) is not null", INSERT);
-		CaptureStore impatient = new CaptureStore(this.bed.database, this.bed.listeners,
-				Duration.ofMillis(50));
+		CaptureStore impatient = new CaptureStore(this.bed.database, this.bed.listeners, Duration.ofMillis(50));
 		Row slow = order(1, "x", "100");
 		List<RowChange> changes = new ArrayList<>();
 		for (int i = 0; i < 100; i++) {

@@ -193,11 +193,9 @@ class CapturedTypesIntegrationTests {
 		assertThat(json("record", "update")).isEqualTo(expected);
 		assertThat(json("previous", "update")).isEqualTo(expected);
 		assertThat(json("previous", "delete")).isEqualTo(expected);
-		assertThat(
-				bed.jdbc.sql("select count(*) from pgbus.event where jsonb_exists(payload, 'unavailable')")
-					.query(Long.class)
-					.single())
-			.isZero();
+		assertThat(bed.jdbc.sql("select count(*) from pgbus.event where jsonb_exists(payload, 'unavailable')")
+			.query(Long.class)
+			.single()).isZero();
 		bed.events();
 	}
 

@@ -53,7 +53,8 @@ class ChangeStreamTrimmerIntegrationTests {
 			.param(STREAM)
 			.query(Integer.class)
 			.single();
-		return new Reader(new CursorStore(this.bed.database, new Subscription(groupId, List.of(streamId), null, null, 3, 1 << 20)));
+		return new Reader(new CursorStore(this.bed.database,
+				new Subscription(groupId, List.of(streamId), null, null, 3, 1 << 20)));
 	}
 
 	private void append(int from, int to) {
@@ -159,7 +160,9 @@ class ChangeStreamTrimmerIntegrationTests {
 	void withoutGroupsAllGoesAndOtherStreamsStay() {
 		subscribe("g");
 		append(1, 1200);
-		this.bed.jdbc.sql("select pgbus.publish('other', 'k', 't', '{\"key\": {\"id\": 99}}')").query(Long.class).single();
+		this.bed.jdbc.sql("select pgbus.publish('other', 'k', 't', '{\"key\": {\"id\": 99}}')")
+			.query(Long.class)
+			.single();
 		new GroupChanges(this.bed.database).delete("g", true);
 		assertThat(this.trimmer.trim()).isEqualTo(1200);
 		assertThat(left()).containsExactly(99);
