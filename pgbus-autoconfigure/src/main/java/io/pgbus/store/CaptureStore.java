@@ -60,7 +60,7 @@ public final class CaptureStore {
 	 */
 	private static final String APPEND = """
 			insert into {bus}.event (stream_id, partition, size, type, key, payload, headers)
-			select e.stream_id, {bus}.partition_of(e.key, e.partitions), octet_length(e.payload),
+			select e.stream_id, {bus}.partition_of_key(e.key, e.partitions), octet_length(e.payload),
 				e.type, e.key, e.payload::jsonb, e.headers::jsonb
 			from unnest(:streams::integer[], :partitions::integer[], :types::text[], :keys::text[], :payloads::text[],
 					:headers::text[])

@@ -93,18 +93,16 @@ final class RowConverter {
 	private boolean tryAll(TypedRelation table, Set<Integer> missing, List<RowImage> images, List<String> filters,
 			boolean always) {
 		RowSql sql = new RowSql(table, missing);
+		List<Integer> key = table.key().stream().filter((column) -> !missing.contains(column)).toList();
 		return failureOf(() -> run(sql.rows(filters, always), sql.columns(), images, (row) -> {
-			RowImage image = images.get(row.getInt("#i"));
-			image.json(row.getString("#json"));
-			for (int column : table.key()) {
-				String part = missing.contains(column) ? null : row.getString("#k" + column);
-				if (part != null) {
-					image.keyPart(column, part);
-				}
+			int next = 1;
+			RowImage image = images.get(row.getInt(next++));
+			image.json(row.getString(next++));
+			for (int column : key) {
+				image.keyPart(column, row.getString(next++));
 			}
-			for (int filter = 0; filter < filters.size(); filter++) {
-				image.answer(filters.get(filter),
-						row.getBoolean("#f" + filter) ? RowImage.Answer.YES : RowImage.Answer.NO);
+			for (String filter : filters) {
+				image.answer(filter, row.getBoolean(next++) ? RowImage.Answer.YES : RowImage.Answer.NO);
 			}
 		})) == null;
 	}

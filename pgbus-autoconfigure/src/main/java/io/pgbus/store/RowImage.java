@@ -19,9 +19,9 @@ final class RowImage {
 	private final Set<Integer> missing;
 
 	/** By filter: {@code null} for one that has not been asked. */
-	private final Map<String, Answer> answers = new HashMap<>();
+	private final Map<String, Answer> answers = new HashMap<>(4);
 
-	private final Map<Integer, String> keyParts = new HashMap<>();
+	private final Map<Integer, String> keyParts = new HashMap<>(4);
 
 	private @Nullable String json;
 
@@ -52,7 +52,7 @@ final class RowImage {
 		this.missing.remove(column);
 	}
 
-	/** The columns whose value has most characters first. */
+	/** The column whose value has most characters, or -1 if there is no value. */
 	int largest() {
 		int largest = -1;
 		int length = -1;
@@ -78,8 +78,10 @@ final class RowImage {
 		return this.keyParts.get(column);
 	}
 
-	void keyPart(int column, String part) {
-		this.keyParts.put(column, part);
+	void keyPart(int column, @Nullable String part) {
+		if (part != null) {
+			this.keyParts.put(column, part);
+		}
 	}
 
 	void answer(String filter, Answer answer) {

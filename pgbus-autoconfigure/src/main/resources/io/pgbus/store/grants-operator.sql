@@ -13,6 +13,7 @@ grant select on :"schema".failure to :"role";
 
 grant execute on function :"schema".publish(text, text, text, jsonb, jsonb) to :"role";
 grant execute on function :"schema".partition_of(text, integer) to :"role";
+grant execute on function :"schema".partition_of_key(text, integer) to :"role";
 grant select, insert on :"schema".stream to :"role";
 grant insert, select (id) on :"schema".event to :"role";
 grant usage on sequence :"schema".event_id to :"role";

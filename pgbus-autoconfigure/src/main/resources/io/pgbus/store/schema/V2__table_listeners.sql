@@ -55,4 +55,17 @@ create table capture_gap (
 	to_lsn pg_lsn
 );
 
+-- The partition of a key that is there. Without random() in it PostgreSQL puts the expression in the place of a call, which
+-- a capture has many of.
+create function partition_of_key(key text, partitions integer) returns integer
+	language sql immutable parallel safe
+	return abs(mod(hashtextextended(key collate "C", 0), partitions))::integer;
+
+create or replace function partition_of(key text, partitions integer) returns integer
+	language sql immutable parallel safe
+	return case
+		when key is null then floor(random() * partitions)::integer
+		else partition_of_key(key, partitions)
+	end;
+
 update bus set schema_version = 2;
