@@ -1,12 +1,15 @@
 package io.pgbus.actuate;
 
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
 import io.pgbus.listener.PgListenerContainer;
+import io.pgbus.listener.PgListenerEndpoint;
 import io.pgbus.store.ConsumerStatus;
 import io.pgbus.store.GroupStatus;
 import io.pgbus.store.StreamStatus;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The bus in one look, at most {@value #LIMIT} of everything.
@@ -15,10 +18,11 @@ import io.pgbus.store.StreamStatus;
  * @param groups the groups, by name
  * @param consumers the running application instances, oldest first
  * @param listeners the listeners of this instance
+ * @param capture the capture of tables, or {@code null} if this instance has none
  * @since 0.1.0
  */
 public record Overview(List<StreamStatus> streams, List<GroupStatus> groups, List<ConsumerStatus> consumers,
-		List<ListenerStatus> listeners) {
+		List<ListenerStatus> listeners, @Nullable CaptureDetail capture) {
 
 	static final int LIMIT = 500;
 
@@ -27,14 +31,20 @@ public record Overview(List<StreamStatus> streams, List<GroupStatus> groups, Lis
 	 *
 	 * @param id its id
 	 * @param group its group
-	 * @param streams its streams
+	 * @param streams its streams, or tables
 	 * @param state what it is doing
 	 */
 	public record ListenerStatus(String id, String group, Set<String> streams, PgListenerContainer.State state) {
 
 		static ListenerStatus of(PgListenerContainer container) {
-			return new ListenerStatus(container.id(), container.endpoint().group(),
-					Set.copyOf(container.endpoint().streams()), container.state());
+			return new ListenerStatus(container.id(), container.endpoint().group(), sources(container.endpoint()),
+					container.state());
+		}
+
+		private static Set<String> sources(PgListenerEndpoint endpoint) {
+			Set<String> sources = new LinkedHashSet<>(endpoint.streams());
+			endpoint.tables().forEach((table) -> sources.add(table.name()));
+			return sources;
 		}
 
 	}

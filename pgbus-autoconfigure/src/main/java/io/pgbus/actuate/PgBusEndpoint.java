@@ -11,6 +11,7 @@ import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainer.State;
 import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
 import io.pgbus.store.CursorStatus;
@@ -57,6 +58,8 @@ public class PgBusEndpoint {
 
 	private final Show showPayloads;
 
+	private final @Nullable CaptureWatch capture;
+
 	/**
 	 * Creates the endpoint.
 	 * @param database the database
@@ -64,9 +67,10 @@ public class PgBusEndpoint {
 	 * @param registry the listeners of this instance
 	 * @param consumer this instance
 	 * @param showPayloads whether to show payloads
+	 * @param capture looks at the capture of tables, or {@code null} if there is none
 	 */
 	public PgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups, PgListenerContainerRegistry registry,
-			BusConsumer consumer, Show showPayloads) {
+			BusConsumer consumer, Show showPayloads, @Nullable CaptureWatch capture) {
 		this.status = new BusStatus(database);
 		this.failures = new FailureList(database);
 		this.changes = new FailureChanges(database);
@@ -74,6 +78,7 @@ public class PgBusEndpoint {
 		this.registry = registry;
 		this.consumer = consumer;
 		this.showPayloads = showPayloads;
+		this.capture = capture;
 	}
 
 	/**
@@ -88,18 +93,47 @@ public class PgBusEndpoint {
 			.map(ListenerStatus::of)
 			.toList();
 		return new Overview(this.status.streams(Overview.LIMIT), this.status.groups(Overview.LIMIT),
-				this.status.consumers(Overview.LIMIT), listeners);
+				this.status.consumers(Overview.LIMIT), listeners,
+				(this.capture != null) ? CaptureDetail.of(this.capture.look()) : null);
 	}
 
 	/**
-	 * Pauses, resumes, starts or stops a listener of this instance. A stop does not wait
-	 * for the handler.
-	 * @param listener the id of the listener
-	 * @param action what to do
-	 * @return the listener
+	 * Changes a listener or the capture of this instance.
+	 * @param listener the id of the listener, or {@code null}
+	 * @param action what to do with it, or {@code null}
+	 * @param capture what to do with the capture, or {@code null}
+	 * @return what was changed
 	 */
 	@WriteOperation
-	public ListenerStatus changeListener(String listener, ListenerAction action) {
+	public Object change(@Nullable String listener, @Nullable ListenerAction action, @Nullable CaptureAction capture) {
+		if (capture != null && listener == null && action == null) {
+			return changeCapture(capture);
+		}
+		if (capture != null || listener == null || action == null) {
+			throw new IllegalArgumentException("Say which listener and what action, or what to do with the capture. "
+					+ "To change a group, add its name to the path.");
+		}
+		return changeListener(listener, action);
+	}
+
+	private CaptureDetail changeCapture(CaptureAction action) {
+		if (this.capture == null) {
+			throw new NotFoundException("This instance captures no tables");
+		}
+		try {
+			switch (action) {
+				case RESUME -> this.capture.resume();
+				case DROP_SLOT -> this.capture.dropSlot();
+			}
+		}
+		catch (PgBusException ex) {
+			throw new NotNowException(String.valueOf(ex.getMessage()));
+		}
+		return CaptureDetail.of(this.capture.look());
+	}
+
+	/** A stop does not wait for the handler. */
+	private ListenerStatus changeListener(String listener, ListenerAction action) {
 		PgListenerContainer container = this.registry.find(listener);
 		if (container == null) {
 			throw new NotFoundException("There is no listener \"" + listener + "\" in this instance");
@@ -304,6 +338,17 @@ public class PgBusEndpoint {
 
 		/** Stop. */
 		STOP
+
+	}
+
+	/** What can be done to the capture of tables. */
+	public enum CaptureAction {
+
+		/** Go on behind a gap. */
+		RESUME,
+
+		/** Drop the replication slot, if no group listens to a table. */
+		DROP_SLOT
 
 	}
 

@@ -8,6 +8,7 @@ import java.util.function.Supplier;
 
 import io.pgbus.GroupInUseException;
 import io.pgbus.PgBusException;
+import io.pgbus.actuate.PgBusEndpoint.CaptureAction;
 import io.pgbus.actuate.PgBusEndpoint.FailureAction;
 import io.pgbus.actuate.PgBusEndpoint.FailureState;
 import io.pgbus.actuate.PgBusEndpoint.GroupAction;
@@ -57,13 +58,10 @@ public class PgBusEndpointWebExtension {
 	}
 
 	@WriteOperation
-	public WebEndpointResponse<Object> changeListener(@Nullable String listener, @Nullable String action) {
-		return answer(() -> {
-			if (listener == null) {
-				throw new IllegalArgumentException("Say which listener. To change a group, add its name to the path.");
-			}
-			return this.endpoint.changeListener(listener, required(ListenerAction.class, action));
-		});
+	public WebEndpointResponse<Object> change(@Nullable String listener, @Nullable String action,
+			@Nullable String capture) {
+		return answer(() -> this.endpoint.change(listener, optional(ListenerAction.class, action),
+				optional(CaptureAction.class, capture)));
 	}
 
 	@ReadOperation
@@ -161,7 +159,7 @@ public class PgBusEndpointWebExtension {
 			return null;
 		}
 		return Arrays.stream(type.getEnumConstants())
-			.filter((value) -> value.name().equalsIgnoreCase(text))
+			.filter((value) -> value.name().equalsIgnoreCase(text.replace('-', '_')))
 			.findFirst()
 			.orElseThrow(() -> new IllegalArgumentException("\"" + text + "\" is none of " + names(type)));
 	}

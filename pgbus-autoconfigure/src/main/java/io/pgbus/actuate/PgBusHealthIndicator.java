@@ -11,6 +11,8 @@ import java.util.concurrent.TimeoutException;
 import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainer.State;
 import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.replication.CaptureStatus;
+import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusProbe;
 import io.pgbus.store.NotificationListener;
@@ -38,30 +40,34 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 
 	private final @Nullable NotificationListener notifications;
 
+	private final @Nullable CaptureWatch capture;
+
 	private final Duration patience;
 
 	private final SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-health-");
 
 	/** Not done: the database has not answered an earlier question yet. */
-	private CompletableFuture<String> answer = CompletableFuture.completedFuture("");
+	private CompletableFuture<Answer> answer = CompletableFuture.completedFuture(Answer.FINE);
 
 	/**
 	 * Creates the indicator.
 	 * @param database the database
 	 * @param registry the listeners of this instance
 	 * @param notifications hears notifications, or {@code null} if this instance polls
+	 * @param capture looks at the capture of tables, or {@code null} if there is none
 	 */
 	public PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
-			@Nullable NotificationListener notifications) {
-		this(database, registry, notifications, PATIENCE);
+			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture) {
+		this(database, registry, notifications, capture, PATIENCE);
 	}
 
 	PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
-			@Nullable NotificationListener notifications, Duration patience) {
+			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture, Duration patience) {
 		super("The health of pgbus cannot be told");
 		this.probe = new BusProbe(database);
 		this.registry = registry;
 		this.notifications = notifications;
+		this.capture = capture;
 		this.patience = patience;
 		this.executor.setDaemon(true);
 	}
@@ -71,6 +77,7 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		builder.up();
 		checkListeners(builder);
 		checkNotifications(builder);
+		checkCapture(builder);
 		checkDatabase(builder);
 	}
 
@@ -103,14 +110,31 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		}
 	}
 
+	private void checkCapture(Health.Builder builder) {
+		CaptureStatus status = (this.capture != null) ? this.capture.status() : null;
+		if (status == null || status.state() == CaptureStatus.State.STOPPED) {
+			return;
+		}
+		builder.withDetail("capture", status.state()).withDetail("captureSlot", status.slot());
+		if (status.failure() != null) {
+			builder.down().withDetail("captureFailure", status.failure());
+		}
+		if (status.remedy() != null) {
+			builder.withDetail("captureRemedy", status.remedy());
+		}
+	}
+
 	/**
 	 * A pool without connections, or a server that is silent, must not hang the caller.
 	 */
 	private void checkDatabase(Health.Builder builder) throws InterruptedException {
 		try {
-			String problem = ask().get(this.patience.toMillis(), TimeUnit.MILLISECONDS);
-			if (!problem.isEmpty()) {
-				builder.down().withDetail("schema", problem);
+			Answer current = ask().get(this.patience.toMillis(), TimeUnit.MILLISECONDS);
+			if (!current.problem().isEmpty()) {
+				builder.down().withDetail("schema", current.problem());
+			}
+			if (current.captureWarning() != null) {
+				builder.withDetail("captureWarning", current.captureWarning());
 			}
 		}
 		catch (TimeoutException ex) {
@@ -121,11 +145,29 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		}
 	}
 
-	private synchronized CompletableFuture<String> ask() {
+	private synchronized CompletableFuture<Answer> ask() {
 		if (this.answer.isDone()) {
-			this.answer = CompletableFuture.supplyAsync(this.probe::problem, this.executor);
+			this.answer = CompletableFuture.supplyAsync(this::look, this.executor);
 		}
 		return this.answer;
+	}
+
+	private Answer look() {
+		String problem = this.probe.problem();
+		CaptureWatch watch = this.capture;
+		return new Answer(problem, (problem.isEmpty() && watch != null) ? watch.warning() : null);
+	}
+
+	/**
+	 * What the database says.
+	 *
+	 * @param problem what is wrong with the schema, or empty
+	 * @param captureWarning what will be trouble with the capture, or {@code null}
+	 */
+	private record Answer(String problem, @Nullable String captureWarning) {
+
+		static final Answer FINE = new Answer("", null);
+
 	}
 
 }

@@ -16,8 +16,10 @@ import io.pgbus.listener.TableSubscriptions;
 import io.pgbus.replication.Capture;
 import io.pgbus.replication.CaptureMaintenance;
 import io.pgbus.replication.CaptureSettings;
+import io.pgbus.replication.CaptureWatch;
 import io.pgbus.replication.Publications;
 import io.pgbus.replication.ReplicationConnectionFactory;
+import io.pgbus.replication.Slot;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CaptureStore;
 import io.pgbus.store.ChangeStreamTrimmer;
@@ -74,11 +76,17 @@ public final class PgBusCaptureAutoConfiguration {
 		return new TableListenerStore(database);
 	}
 
+	@Bean
+	@ConditionalOnMissingBean
+	CaptureStore pgBusCaptureStore(BusDatabase database, TableListenerStore listeners, PgBusProperties properties) {
+		return new CaptureStore(database, listeners, properties.getCapture().getFilterTimeout());
+	}
+
 	@Bean(destroyMethod = "close")
 	@ConditionalOnMissingBean
-	@Nullable Capture pgBusCapture(BusDatabase database, TableListenerStore listeners, CaptureSettings settings,
-			PgBusProperties properties, BusConsumer consumer, ObjectProvider<WakeUps> wakeUps,
-			ObjectProvider<JdbcConnectionDetails> details, @PgBusDataSource ObjectProvider<DataSource> busDataSources) {
+	@Nullable Capture pgBusCapture(BusDatabase database, CaptureStore store, CaptureSettings settings, PgBusProperties properties,
+			BusConsumer consumer, ObjectProvider<WakeUps> wakeUps, ObjectProvider<JdbcConnectionDetails> details,
+			@PgBusDataSource ObjectProvider<DataSource> busDataSources) {
 		PgBusCaptureProperties configured = properties.getCapture();
 		BusLogin login = BusLogin.find(
 				new BusLogin.Configured(configured.getUrl(), configured.getUsername(), configured.getPassword()),
@@ -86,7 +94,7 @@ public final class PgBusCaptureAutoConfiguration {
 		if (login == null) {
 			return null;
 		}
-		return new Capture(database, new CaptureStore(database, listeners, configured.getFilterTimeout()),
+		return new Capture(database, store,
 				ReplicationConnectionFactory.of(login.url(), login.username(), login.password()), settings,
 				consumer.name(), (streamId) -> wakeUps.orderedStream().forEach((each) -> each.published(streamId)),
 				"pgbus-capture");
@@ -105,6 +113,14 @@ public final class PgBusCaptureAutoConfiguration {
 		Capture capture = captures.getIfAvailable();
 		return (capture != null) ? new CaptureMaintenance(capture, new ChangeStreamTrimmer(database), listeners,
 				publications, properties.getCapture().getTrimInterval()) : null;
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@Nullable CaptureWatch pgBusCaptureWatch(BusDatabase database, ObjectProvider<Capture> captures, CaptureSettings settings,
+			CaptureStore store, TableListenerStore listeners) {
+		Capture capture = captures.getIfAvailable();
+		return (capture != null) ? new CaptureWatch(capture, new Slot(database, settings), store, listeners) : null;
 	}
 
 	@Bean

@@ -5,8 +5,10 @@ import io.pgbus.actuate.PgBusEndpoint;
 import io.pgbus.actuate.PgBusEndpointWebExtension;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -21,7 +23,7 @@ import org.springframework.context.annotation.Bean;
  *
  * @since 0.1.0
  */
-@AutoConfiguration(after = PgBusListenerAutoConfiguration.class)
+@AutoConfiguration(after = { PgBusListenerAutoConfiguration.class, PgBusCaptureAutoConfiguration.class })
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnAvailableEndpoint(PgBusEndpoint.class)
 @ConditionalOnBean({ BusDatabase.class, PgListenerContainerRegistry.class })
@@ -31,8 +33,10 @@ public final class PgBusEndpointAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean
 	PgBusEndpoint pgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups,
-			PgListenerContainerRegistry registry, BusConsumer consumer, PgBusEndpointProperties properties) {
-		return new PgBusEndpoint(database, groups, registry, consumer, properties.getShowPayloads());
+			PgListenerContainerRegistry registry, BusConsumer consumer, PgBusEndpointProperties properties,
+			ObjectProvider<CaptureWatch> capture) {
+		return new PgBusEndpoint(database, groups, registry, consumer, properties.getShowPayloads(),
+				capture.getIfAvailable());
 	}
 
 	@Bean

@@ -2,6 +2,7 @@ package io.pgbus.autoconfigure;
 
 import io.pgbus.actuate.PgBusHealthIndicator;
 import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.NotificationListener;
 
@@ -19,7 +20,8 @@ import org.springframework.context.annotation.Bean;
  *
  * @since 0.1.0
  */
-@AutoConfiguration(after = { PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class })
+@AutoConfiguration(after = { PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class,
+		PgBusCaptureAutoConfiguration.class })
 @ConditionalOnClass({ HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class })
 @ConditionalOnBean({ BusDatabase.class, PgListenerContainerRegistry.class })
 @ConditionalOnEnabledHealthIndicator("pgbus")
@@ -28,8 +30,8 @@ public final class PgBusHealthContributorAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean(name = { "pgbusHealthIndicator", "pgbusHealthContributor" })
 	PgBusHealthIndicator pgbusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
-			ObjectProvider<NotificationListener> notifications) {
-		return new PgBusHealthIndicator(database, registry, notifications.getIfAvailable());
+			ObjectProvider<NotificationListener> notifications, ObjectProvider<CaptureWatch> capture) {
+		return new PgBusHealthIndicator(database, registry, notifications.getIfAvailable(), capture.getIfAvailable());
 	}
 
 }

@@ -1,14 +1,18 @@
 package io.pgbus.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.pgbus.actuate.CaptureMeters;
 import io.pgbus.actuate.GroupGauges;
 import io.pgbus.actuate.ListenerMeters;
 import io.pgbus.actuate.PublisherMeters;
 import io.pgbus.core.PublisherMetrics;
 import io.pgbus.listener.ListenerMetrics;
+import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
+import org.jspecify.annotations.Nullable;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -22,7 +26,7 @@ import org.springframework.context.annotation.Bean;
  *
  * @since 0.1.0
  */
-@AutoConfiguration(after = PgBusAutoConfiguration.class,
+@AutoConfiguration(after = { PgBusAutoConfiguration.class, PgBusCaptureAutoConfiguration.class },
 		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
 @ConditionalOnClass(MeterRegistry.class)
 @ConditionalOnBean({ MeterRegistry.class, BusDatabase.class })
@@ -50,6 +54,14 @@ public final class PgBusMetricsAutoConfiguration {
 	GroupGauges pgBusGroupGauges(BusDatabase database, PgBusMetricsProperties properties) {
 		BusStatus status = new BusStatus(database);
 		return new GroupGauges(() -> status.groups(MAX_GROUPS), properties.getGaugeInterval());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(CaptureWatch.class)
+	@Nullable CaptureMeters pgBusCaptureMeters(ObjectProvider<CaptureWatch> capture) {
+		CaptureWatch watch = capture.getIfAvailable();
+		return (watch != null) ? new CaptureMeters(watch) : null;
 	}
 
 }

@@ -100,6 +100,8 @@ public final class CaptureStore {
 
 	private static final long LOOK_MILLIS = 10;
 
+	private static final String FORGET = "delete from {bus}.capture_state";
+
 	private final BusDatabase database;
 
 	private final TableListenerStore listeners;
@@ -265,6 +267,14 @@ public final class CaptureStore {
 			recordGap(seen, reason, lsn);
 			return appended;
 		}));
+	}
+
+	/**
+	 * Forgets how far the capture was, after its slot was dropped on purpose: the next
+	 * one starts anew.
+	 */
+	public void forget() {
+		this.database.ownTransaction().executeWithoutResult((status) -> this.database.own(FORGET).update());
 	}
 
 	/**
