@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -113,7 +114,7 @@ final class LargeValues {
 			.map((change) -> Integer.toUnsignedString(change.change().transactionId()))
 			.toArray(String[]::new));
 		for (int key : table.key()) {
-			String[] array = new String[changes.size()];
+			@Nullable String[] array = new String[changes.size()];
 			for (int i = 0; i < array.length; i++) {
 				RowImage record = changes.get(i).record();
 				array[i] = (record != null) ? record.value(key) : null;

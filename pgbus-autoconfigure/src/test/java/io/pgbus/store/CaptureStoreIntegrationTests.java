@@ -331,6 +331,19 @@ class CaptureStoreIntegrationTests {
 	}
 
 	@Test
+	void aTypeMayBeRenamedBetweenTwoChangesOfWhichTheStreamSaysNothing() {
+		this.bed.jdbc.sql("create type place as (street text, number int)").update();
+		this.bed.jdbc.sql("create table t (id int primary key, place place)").update();
+		this.bed.subscribe("g", "t", null, INSERT);
+		RowChange change = this.bed.insert("t", new Row(List.of("1", "(Main,5)"), Set.of()));
+		this.bed.append(change);
+		this.bed.jdbc.sql("alter type place rename to address").update();
+		this.bed.append(change);
+		assertThat(this.bed.events()).hasSize(2)
+			.allSatisfy((event) -> assertThat(event.payload()).contains("{\"number\": 5, \"street\": \"Main\"}"));
+	}
+
+	@Test
 	void changesFromBeforeTheSubscriptionAreNotForTheGroup() {
 		orders("default");
 		this.bed.subscribe("g", "orders", null, INSERT);
