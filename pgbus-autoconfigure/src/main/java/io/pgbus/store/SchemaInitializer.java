@@ -8,6 +8,7 @@ import java.util.List;
 
 import io.pgbus.PgBusException;
 import org.flywaydb.core.Flyway;
+import org.flywaydb.core.api.FlywayException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,6 +35,10 @@ public final class SchemaInitializer {
 	private static final String EXISTS = """
 			select to_regclass(quote_ident(:schema) || '.bus') is not null
 			""";
+
+	private static final String HISTORY_EXISTS = """
+			select to_regclass(quote_ident(:schema) || '.%s') is not null
+			""".formatted(HISTORY_TABLE);
 
 	private static final String IS_MISSING = "select to_regnamespace(quote_ident(:schema)) is null";
 
@@ -66,22 +71,44 @@ public final class SchemaInitializer {
 		int stored = storedVersion();
 		if (stored < VERSION) {
 			createSchema();
-			Flyway.configure(getClass().getClassLoader())
-				.dataSource(this.database.dataSource())
-				.locations("classpath:" + SchemaScripts.LOCATION)
-				.resourceProvider(new SchemaScripts())
-				.javaMigrationClassProvider(List::of)
-				.defaultSchema(this.database.schema())
-				.table(HISTORY_TABLE)
-				.createSchemas(false)
-				.baselineOnMigrate(true)
-				.baselineVersion(String.valueOf(stored))
-				.placeholderReplacement(false)
-				.outputQueryResults(false)
-				.load()
-				.migrate();
+			migrateFrom(stored);
 		}
 		checkVersion();
+	}
+
+	private void migrateFrom(int stored) {
+		Flyway flyway = flyway(stored);
+		try {
+			flyway.migrate();
+		}
+		catch (FlywayException ex) {
+			if (!this.database.own(HISTORY_EXISTS)
+				.param("schema", this.database.schema())
+				.query(Boolean.class)
+				.single()) {
+				throw ex;
+			}
+			// Another instance may have made the table between two looks of Flyway's.
+			// It has seen it now, and waits until the other is done.
+			logger.debug("The schema is migrated once more, as another instance may do so too", ex);
+			flyway.migrate();
+		}
+	}
+
+	private Flyway flyway(int stored) {
+		return Flyway.configure(getClass().getClassLoader())
+			.dataSource(this.database.dataSource())
+			.locations("classpath:" + SchemaScripts.LOCATION)
+			.resourceProvider(new SchemaScripts())
+			.javaMigrationClassProvider(List::of)
+			.defaultSchema(this.database.schema())
+			.table(HISTORY_TABLE)
+			.createSchemas(false)
+			.baselineOnMigrate(true)
+			.baselineVersion(String.valueOf(stored))
+			.placeholderReplacement(false)
+			.outputQueryResults(false)
+			.load();
 	}
 
 	/** Flyway would try ten times where the role may not. */
