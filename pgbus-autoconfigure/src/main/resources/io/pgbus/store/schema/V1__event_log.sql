@@ -207,7 +207,7 @@ create view stream_status as
 			from (
 				select e.id from event e
 				where e.stream_id = s.id and e.partition = p.partition and e.id >= segment * 1000000000
-				order by e.id limit 200
+				order by e.id limit (select 200)
 			) e
 			where e.id < (segment + 1) * 1000000000
 		) head
@@ -217,7 +217,7 @@ create view stream_status as
 				select e.id from event e
 				where head.n = 200
 				and e.stream_id = s.id and e.partition = p.partition and e.id < (segment + 1) * 1000000000
-				order by e.id desc limit 200
+				order by e.id desc limit (select 200)
 			) e
 			where e.id >= head.first
 		) tail
@@ -229,7 +229,7 @@ create view stream_status as
 		from (
 			select e.published_at from event e
 			where e.stream_id = s.id and e.partition = p.partition
-			order by e.id desc limit 200
+			order by e.id desc limit (select 200)
 		) e
 		where e.published_at > clock_timestamp() - interval '1 minute'
 	) recent
@@ -276,7 +276,7 @@ create view group_status as
 				where e.stream_id = c.stream_id and e.partition = c.partition
 				and e.id > greatest(c.done_to, segment * 1000000000 - 1)
 				and not pg_visible_in_snapshot(e.tx, c.done)
-				order by e.id limit 200
+				order by e.id limit (select 200)
 			) e
 			where e.id < (segment + 1) * 1000000000
 		) head
@@ -286,7 +286,7 @@ create view group_status as
 				select e.id from event e
 				where head.n = 200
 				and e.stream_id = c.stream_id and e.partition = c.partition and e.id < (segment + 1) * 1000000000
-				order by e.id desc limit 200
+				order by e.id desc limit (select 200)
 			) e
 			where e.id >= head.first
 		) tail
