@@ -115,8 +115,7 @@ final class CaptureBus implements AutoCloseable {
 	}
 
 	static void await(Capture capture, State state) {
-		org.awaitility.Awaitility.await()
-			.until(() -> capture.status().state() == state);
+		org.awaitility.Awaitility.await().until(() -> capture.status().state() == state);
 	}
 
 	@Nullable SlotStatus slot() {
