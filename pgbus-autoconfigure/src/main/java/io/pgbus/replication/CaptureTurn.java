@@ -1,6 +1,7 @@
 package io.pgbus.replication;
 
 import java.sql.SQLException;
+import java.sql.SQLWarning;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
@@ -85,11 +86,15 @@ final class CaptureTurn {
 			this.state.standby();
 		}
 		catch (SQLException ex) {
-			if (IN_USE.equals(ex.getSQLState()) || DUPLICATE.equals(ex.getSQLState())) {
+			if (IN_USE.equals(ex.getSQLState())) {
 				this.state.standby();
-				return;
 			}
-			throw ex;
+			else if (DUPLICATE.equals(ex.getSQLState())) {
+				this.state.starting();
+			}
+			else {
+				throw ex;
+			}
 		}
 		finally {
 			this.session = null;
@@ -107,15 +112,16 @@ final class CaptureTurn {
 	private void capture(ReplicationSession opened, boolean resume) throws SQLException, InterruptedException {
 		SlotStatus found = opened.slot();
 		if (found != null && found.isActive()) {
-			this.state.standby();
+			othersHave(found);
 			return;
 		}
 		CaptureCheckpoint seen = this.store.read();
 		CaptureGapException gap = GapCheck.find(this.settings, found, seen, opened.systemId(), opened.serverLsn());
 		if (gap != null && !resume) {
 			// Another instance may have made the slot and its checkpoint in between.
-			if (found == null && opened.slot() != null) {
-				this.state.standby();
+			SlotStatus madeMeanwhile = (found == null) ? opened.slot() : null;
+			if (madeMeanwhile != null) {
+				othersHave(madeMeanwhile);
 				return;
 			}
 			throw gap;
@@ -125,6 +131,16 @@ final class CaptureTurn {
 		CaptureCheckpoint taken = take(seen, gap, opened, usable);
 		this.state.capturing(LogSequenceNumber.valueOf(taken.position().commit()).asString());
 		read(opened, stream, taken);
+	}
+
+	/** A slot that is being made keeps nothing yet. */
+	private void othersHave(SlotStatus slot) {
+		if (slot.isMade()) {
+			this.state.standby();
+		}
+		else {
+			this.state.starting();
+		}
 	}
 
 	private SlotStatus usableSlot(ReplicationSession opened, @Nullable SlotStatus found,
@@ -166,7 +182,7 @@ final class CaptureTurn {
 		thread.setDaemon(true);
 		thread.start();
 		try {
-			new ChangeReader(stream, taken.position(), this.settings, appender, this.progress, this.stop).run();
+			new ChangeReader(opened, stream, taken.position(), this.settings, appender, this.progress, this.stop).run();
 		}
 		catch (SQLException ex) {
 			rethrow(appender.failure());
@@ -184,7 +200,8 @@ final class CaptureTurn {
 	 * made anew.
 	 */
 	private RuntimeException explained(SQLException ex, CaptureCheckpoint taken) throws SQLException {
-		if (UNDEFINED.equals(ex.getSQLState())) {
+		boolean skipped = ex instanceof SQLWarning && ReplicationSession.SKIPPED.equals(ex.getSQLState());
+		if (skipped || UNDEFINED.equals(ex.getSQLState())) {
 			CaptureCheckpoint seen = Objects.requireNonNullElse(this.store.read(), taken);
 			return new CaptureGapException("The publication was dropped, so the server cannot tell the changes from "
 					+ "before it was made anew: " + ex.getMessage(), seen, false);

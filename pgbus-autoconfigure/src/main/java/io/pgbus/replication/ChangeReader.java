@@ -20,6 +20,8 @@ final class ChangeReader {
 
 	private final PgOutputDecoder decoder = new PgOutputDecoder();
 
+	private final ReplicationSession session;
+
 	private final PGReplicationStream stream;
 
 	private final ChangeAppender appender;
@@ -40,6 +42,7 @@ final class ChangeReader {
 
 	/**
 	 * Creates a reader.
+	 * @param session the session of the stream
 	 * @param stream the stream
 	 * @param from the place up to which all changes are appended
 	 * @param settings the settings
@@ -47,8 +50,9 @@ final class ChangeReader {
 	 * @param progress is told of what is read, and knows what may be confirmed
 	 * @param stop ends the reading
 	 */
-	ChangeReader(PGReplicationStream stream, CapturePosition from, CaptureSettings settings, ChangeAppender appender,
+	ChangeReader(ReplicationSession session, PGReplicationStream stream, CapturePosition from, CaptureSettings settings, ChangeAppender appender,
 			CaptureProgress progress, CountDownLatch stop) {
+		this.session = session;
 		this.stream = stream;
 		this.appender = appender;
 		this.progress = progress;
@@ -104,6 +108,7 @@ final class ChangeReader {
 	}
 
 	private void handOver() throws SQLException, InterruptedException {
+		this.session.checkNothingWasSkipped();
 		ChangeBatch next = this.batch.take();
 		while (isRunning() && !this.appender.offer(next)) {
 			tellServer();

@@ -3,6 +3,7 @@ package io.pgbus.replication;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLWarning;
 import java.sql.Statement;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -40,6 +41,9 @@ final class ReplicationSession implements AutoCloseable {
 			""";
 
 	private static final String IDENTIFY = "IDENTIFY_SYSTEM";
+
+	/** "skipped loading publication": object not in prerequisite state. */
+	static final String SKIPPED = "55000";
 
 	/** The driver's own status messages, besides the capture's. */
 	private static final int STATUS_SECONDS = 10;
@@ -194,6 +198,21 @@ final class ReplicationSession implements AutoCloseable {
 			.withSlotOption("publication_names", this.settings.publications().option().replace("'", "''"))
 			.withStatusInterval(STATUS_SECONDS, TimeUnit.SECONDS)
 			.start();
+	}
+
+	/**
+	 * From PostgreSQL 18 on, the server only warns when a publication was missing at a
+	 * place in its log, and leaves changes out.
+	 * @throws SQLException the warning, or if the connection is lost
+	 */
+	void checkNothingWasSkipped() throws SQLException {
+		for (SQLWarning warning = this.connection.getWarnings(); warning != null; warning = warning.getNextWarning()) {
+			if (SKIPPED.equals(warning.getSQLState())) {
+				throw warning;
+			}
+			logger.debug("The server warns", warning);
+		}
+		this.connection.clearWarnings();
 	}
 
 	/**

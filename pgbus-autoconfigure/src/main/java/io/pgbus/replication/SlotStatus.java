@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param walStatus whether the server still has the write-ahead log that it needs:
  * {@code reserved}, {@code extended}, {@code unreserved} or {@code lost}
  * @param invalidation why it cannot be used any more, or {@code null} if it can
- * @param confirmedLsn up to where the server may forget changes, unsigned
+ * @param confirmedLsn up to where the server may forget changes, unsigned; 0 while the
+ * slot is being made
  * @param lagBytes how many bytes of write-ahead log were written since
  * @param retainedBytes how many bytes of write-ahead log are kept for it
  * @param safeBytes how many more bytes may be written before it is lost, or {@code null}
@@ -29,6 +30,11 @@ public record SlotStatus(String name, @Nullable String plugin, @Nullable String 
 	 */
 	public boolean isActive() {
 		return this.activePid != null;
+	}
+
+	/** Whether changes are kept: a new slot first waits for transactions that write. */
+	boolean isMade() {
+		return this.confirmedLsn != 0;
 	}
 
 	boolean isLost() {

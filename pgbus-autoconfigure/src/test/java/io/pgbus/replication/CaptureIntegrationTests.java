@@ -201,7 +201,7 @@ class CaptureIntegrationTests {
 				+ "0.1::float8 + 0.2::float8)");
 		assertThat(this.bus.awaitEvents(1)).extracting(Captured::record)
 			.containsExactly("{\"b\": \"\\\\x0001ff\", \"d\": \"2026-02-03\", \"f\": 0.30000000000000004, "
-					+ "\"i\": \"-1 days +02:00:00\", \"id\": 1, \"t\": \"2026-02-03T04:05:06+00:00\"}");
+					+ "\"i\": \"-1 days +02:00:00\", \"t\": \"2026-02-03T04:05:06+00:00\", \"id\": 1}");
 	}
 
 	@Test
