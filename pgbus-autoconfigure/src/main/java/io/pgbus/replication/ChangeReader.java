@@ -50,8 +50,8 @@ final class ChangeReader {
 	 * @param progress is told of what is read, and knows what may be confirmed
 	 * @param stop ends the reading
 	 */
-	ChangeReader(ReplicationSession session, PGReplicationStream stream, CapturePosition from, CaptureSettings settings, ChangeAppender appender,
-			CaptureProgress progress, CountDownLatch stop) {
+	ChangeReader(ReplicationSession session, PGReplicationStream stream, CapturePosition from, CaptureSettings settings,
+			ChangeAppender appender, CaptureProgress progress, CountDownLatch stop) {
 		this.session = session;
 		this.stream = stream;
 		this.appender = appender;
