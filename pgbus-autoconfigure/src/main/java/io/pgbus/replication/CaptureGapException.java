@@ -34,6 +34,12 @@ final class CaptureGapException extends RuntimeException {
 		return this.seen;
 	}
 
+	/** Whether nobody has gone on behind the gap yet. */
+	boolean isStillAt(@Nullable CaptureCheckpoint now) {
+		CaptureCheckpoint then = this.seen;
+		return !this.slotUsable && then != null && now != null && then.position().equals(now.position());
+	}
+
 	boolean isSlotUsable() {
 		return this.slotUsable;
 	}

@@ -46,6 +46,8 @@ final class CaptureLoop implements Runnable {
 	/** What was taken of that by a turn that did not come to it. */
 	private boolean resumesLater;
 
+	private @Nullable CaptureGapException lastGap;
+
 	private @Nullable BackOffExecution backOff;
 
 	CaptureLoop(ReplicationConnectionFactory connections, CaptureSettings settings, CaptureState state,
@@ -65,7 +67,7 @@ final class CaptureLoop implements Runnable {
 			boolean resume = takeResume() || this.resumesLater;
 			try {
 				this.turn = this.turns.apply(this.stop);
-				this.turn.run(this.connections, resume);
+				this.turn.run(this.connections, this.lastGap, resume);
 				this.resumesLater = false;
 				pause = this.settings.standbyInterval().toMillis();
 				this.backOff = null;
@@ -86,6 +88,7 @@ final class CaptureLoop implements Runnable {
 	}
 
 	private void gap(CaptureGapException gap) {
+		this.lastGap = gap;
 		if (this.settings.onGap() == GapPolicy.RESUME) {
 			logger.warn("Changes of tables were missed, and the capture goes on without them. {}", gap.reason());
 			resumeNext();

@@ -68,19 +68,21 @@ final class CaptureTurn {
 	/**
 	 * Captures until it is stopped, or another instance does.
 	 * @param connections opens the connection
+	 * @param lastGap the gap that was found last
 	 * @param resume whether to go on behind a gap
 	 * @throws CaptureGapException if changes were missed, unless it is to go on
 	 * @throws SQLException if the connection fails
 	 * @throws InterruptedException if interrupted
 	 */
-	void run(ReplicationConnectionFactory connections, boolean resume) throws SQLException, InterruptedException {
+	void run(ReplicationConnectionFactory connections, @Nullable CaptureGapException lastGap, boolean resume)
+			throws SQLException, InterruptedException {
 		try (ReplicationSession opened = ReplicationSession.open(connections, this.settings)) {
 			this.session = opened;
 			if (this.stop.getCount() == 0) {
 				return;
 			}
 			checkPlace(opened);
-			capture(opened, resume);
+			capture(opened, lastGap, resume);
 		}
 		catch (LostCaptureException ex) {
 			this.state.standby();
@@ -109,7 +111,8 @@ final class CaptureTurn {
 		}
 	}
 
-	private void capture(ReplicationSession opened, boolean resume) throws SQLException, InterruptedException {
+	private void capture(ReplicationSession opened, @Nullable CaptureGapException lastGap, boolean resume)
+			throws SQLException, InterruptedException {
 		SlotStatus found = opened.slot();
 		if (found != null && found.isActive()) {
 			othersHave(found);
@@ -117,6 +120,10 @@ final class CaptureTurn {
 		}
 		CaptureCheckpoint seen = this.store.read();
 		CaptureGapException gap = GapCheck.find(this.settings, found, seen, opened.systemId(), opened.serverLsn());
+		if (gap == null && lastGap != null && lastGap.isStillAt(seen)) {
+			// it was found while reading, and would be again
+			gap = new CaptureGapException(lastGap.reason(), seen, false);
+		}
 		if (gap != null && !resume) {
 			// Another instance may have made the slot and its checkpoint in between.
 			SlotStatus madeMeanwhile = (found == null) ? opened.slot() : null;
