@@ -128,10 +128,9 @@ public final class PgBusCaptureAutoConfiguration {
 	@Nullable TableSubscriptions pgBusTableSubscriptions(TableListenerStore listeners, Publications publications,
 			GroupStore groups, ObjectProvider<Capture> captures, ObjectProvider<CaptureMaintenance> maintenance) {
 		Capture capture = captures.getIfAvailable();
-		return (capture != null) ? new DefaultTableSubscriptions(publications, listeners, groups, () -> {
-			capture.start();
-			maintenance.ifAvailable(CaptureMaintenance::start);
-		}) : null;
+		CaptureMaintenance started = maintenance.getIfAvailable();
+		return (capture != null && started != null)
+				? new DefaultTableSubscriptions(publications, listeners, groups, capture, started) : null;
 	}
 
 }

@@ -1,15 +1,21 @@
 package io.pgbus.listener;
 
+import java.time.Duration;
 import java.util.List;
 
 import io.pgbus.ListenedTable;
+import io.pgbus.PgBusException;
 import io.pgbus.StartPosition;
+import io.pgbus.replication.Capture;
+import io.pgbus.replication.CaptureMaintenance;
 import io.pgbus.replication.Publications;
 import io.pgbus.store.GroupStore;
 import io.pgbus.store.GroupStore.GroupIds;
 import io.pgbus.store.PublishedTable;
 import io.pgbus.store.TableInterest;
 import io.pgbus.store.TableListenerStore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Publishes tables, stores what groups want of them, and starts the capture.
@@ -18,31 +24,41 @@ import io.pgbus.store.TableListenerStore;
  */
 public final class DefaultTableSubscriptions implements TableSubscriptions {
 
+	private static final Logger logger = LoggerFactory.getLogger(DefaultTableSubscriptions.class);
+
+	/** A new slot waits for transactions that write; the application does not. */
+	private static final Duration PATIENCE = Duration.ofSeconds(10);
+
 	private final Publications publications;
 
 	private final TableListenerStore listeners;
 
 	private final GroupStore groups;
 
-	private final Runnable subscribed;
+	private final Capture capture;
+
+	private final CaptureMaintenance maintenance;
 
 	/**
 	 * Creates the subscriptions.
 	 * @param publications publishes tables
 	 * @param listeners stores what groups want
 	 * @param groups makes groups
-	 * @param subscribed is run when a group has subscribed, to start the capture
+	 * @param capture captures changes; it is started with the first subscription
+	 * @param maintenance looks after streams and publications; is started with it
 	 */
 	public DefaultTableSubscriptions(Publications publications, TableListenerStore listeners, GroupStore groups,
-			Runnable subscribed) {
+			Capture capture, CaptureMaintenance maintenance) {
 		this.publications = publications;
 		this.listeners = listeners;
 		this.groups = groups;
-		this.subscribed = subscribed;
+		this.capture = capture;
+		this.maintenance = maintenance;
 	}
 
 	@Override
 	public Subscribed subscribe(String group, List<ListenedTable> tables) {
+		this.capture.check();
 		List<TableInterest> interests = this.publications.find(tables);
 		this.listeners.check(interests);
 		this.publications.admit(tables);
@@ -52,8 +68,20 @@ public final class DefaultTableSubscriptions implements TableSubscriptions {
 		this.listeners.subscribe(ids.groupId(), interests);
 		// while nobody was subscribed the table may have been taken out again
 		this.publications.admit(tables);
-		this.subscribed.run();
+		this.capture.start();
+		this.maintenance.start();
+		awaitSlot(group);
 		return new Subscribed(streams, TableListenerStore.eventFilter(ids.groupId()));
+	}
+
+	/** What is committed before there is a slot would be missed without a word. */
+	private void awaitSlot(String group) {
+		try {
+			this.capture.awaitSlot(PATIENCE);
+		}
+		catch (PgBusException ex) {
+			logger.warn("Group {} listens to tables, but changes are not captured yet: {}", group, ex.getMessage());
+		}
 	}
 
 }

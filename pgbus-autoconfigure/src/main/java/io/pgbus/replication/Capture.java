@@ -71,6 +71,21 @@ public final class Capture implements AutoCloseable {
 	}
 
 	/**
+	 * Checks that changes can be captured: the server's settings, this role's rights, and
+	 * the slot if there is one. Nothing is changed. If the server cannot be reached there
+	 * is nothing to be said.
+	 * @throws PgBusException if they cannot, with the remedy
+	 */
+	public void check() {
+		try (ReplicationSession session = ReplicationSession.open(this.connections, this.settings)) {
+			session.slot();
+		}
+		catch (SQLException ex) {
+			logger.debug("It could not be checked whether changes can be captured", ex);
+		}
+	}
+
+	/**
 	 * Starts to capture, or to stand by, in a thread of its own, and does not wait. Does
 	 * nothing if it is running. The publications must exist.
 	 */

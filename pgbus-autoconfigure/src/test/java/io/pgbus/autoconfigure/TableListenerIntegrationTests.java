@@ -1,6 +1,11 @@
 package io.pgbus.autoconfigure;
 
+import java.io.IOException;
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -16,11 +21,13 @@ import io.pgbus.annotation.PgTable;
 import io.pgbus.annotation.PgTableListener;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.replication.Capture;
+import io.pgbus.testing.OwnServer;
 import io.pgbus.testing.TestDatabase;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationContext;
+import org.springframework.core.io.ClassPathResource;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -150,6 +157,58 @@ class TableListenerIntegrationTests {
 			context.getBean(ConsumerGroupOperations.class).deleteGroup("fulfilment");
 			await().untilAsserted(() -> assertThat(published()).isEmpty());
 		});
+	}
+
+	@Test
+	void aServerThatDoesNotKeepWhatIsNeededIsRefusedAtStartUp() {
+		try (OwnServer server = TestDatabase.startOwnServer(Map.of("wal_level", "replica"))) {
+			TestDatabase other = server.createDatabase();
+			other.jdbc().sql("create table orders (id bigint primary key, processed_at timestamptz)").update();
+			BusApplication.on(other)
+				.withBean(Orders.class)
+				.run((context) -> assertThat(context).getFailure()
+					.rootCause()
+					.isInstanceOf(PgBusException.class)
+					.hasMessageContaining("alter system set wal_level = logical"));
+			assertThat(other.jdbc().sql("select count(*) from pg_publication").query(Long.class).single()).isZero();
+		}
+	}
+
+	@Test
+	void aRoleWithTheDocumentedRightsListensToItsTable() throws IOException {
+		BusApplication.on(this.database).run((context) -> assertThat(context).hasNotFailed());
+		String role = "role_" + this.slot;
+		this.jdbc.sql("create role " + role + " login password 'secret'").update();
+		this.jdbc.sql("grant create on database " + this.database.name() + " to " + role).update();
+		this.jdbc.sql("alter table orders owner to " + role).update();
+		run(new ClassPathResource("io/pgbus/store/grants.sql").getContentAsString(StandardCharsets.UTF_8)
+			.replace(":\"schema\"", "pgbus")
+			.replace(":\"role\"", role));
+		ApplicationContextRunner application = application().withBean(Orders.class)
+			.withPropertyValues("pgbus.schema.initialize=never", "spring.datasource.username=" + role,
+					"spring.datasource.password=secret");
+		application.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining("alter role"));
+		this.jdbc.sql("alter role " + role + " replication").update();
+		application.run((context) -> {
+			awaitCapture(context);
+			this.jdbc.sql("insert into orders values (1, 'paid', 9.5, now())").update();
+			Orders orders = context.getBean(Orders.class);
+			await().untilAsserted(() -> assertThat(orders.changes).hasSize(1));
+			await().untilAsserted(
+					() -> assertThat(this.jdbc.sql("select count(*) from pgbus.event").query(Long.class).single())
+						.isZero());
+		});
+		this.jdbc.sql("drop owned by " + role + " cascade").update();
+		this.jdbc.sql("drop role " + role).update();
+	}
+
+	private void run(String script) {
+		try (Connection connection = this.database.connect(); Statement statement = connection.createStatement()) {
+			statement.execute(script);
+		}
+		catch (SQLException ex) {
+			throw new IllegalStateException(ex);
+		}
 	}
 
 	private List<String> published() {
