@@ -46,6 +46,19 @@ public record TableChange<T>(TableOperation operation, String table, Map<String,
 		@Nullable Origin origin) {
 
 	/**
+	 * Returns the row as the change left it, for listeners that want no operation without
+	 * one.
+	 * @return the row
+	 * @throws IllegalStateException if there is none
+	 */
+	public T requireRecord() {
+		if (this.record == null) {
+			throw new IllegalStateException("A " + this.operation + " of " + this.table + " leaves no row");
+		}
+		return this.record;
+	}
+
+	/**
 	 * Tells whether a column has surely changed.
 	 * @param column the name of the column
 	 * @return {@code false} also if it is not known

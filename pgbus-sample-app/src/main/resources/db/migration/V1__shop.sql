@@ -35,6 +35,11 @@ create table audit_entry (
 );
 create index on audit_entry (key);
 
+create table revenue (
+  customer text primary key,
+  total_cents bigint not null
+);
+
 -- Orders for these cannot be shipped, so that there is something to retry.
 create table broken_item (
   item text primary key

@@ -67,6 +67,14 @@ class OrderService {
 		return order.map((found) -> new OrderStatus(found, steps(id)));
 	}
 
+	/** Returns what a customer has ordered for, in cents. */
+	long revenue(String customer) {
+		return this.jdbc.sql("select coalesce(sum(total_cents), 0) from revenue where customer = ?")
+			.param(customer)
+			.query(Long.class)
+			.single();
+	}
+
 	private List<OrderStatus.Step> steps(long id) {
 		return this.jdbc.sql(STEPS).param("id", id).query(STEP).list();
 	}

@@ -22,11 +22,14 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.awaitility.Awaitility.await;
 
 /**
  * The shop as a whole: orders come in over HTTP, and each consumer group does its part.
  */
-@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = "pgbus.listener.retry.back-off=10ms")
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = { "pgbus.listener.retry.back-off=10ms",
+		// a server has one slot of a name, also for the databases of other tests
+		"pgbus.capture.slot=shop_test_${random.int(1000000000)}" })
 @AutoConfigurePgBusTester
 @Import(TestDatabaseConfiguration.class)
 class ShopApplicationIntegrationTests {
@@ -69,6 +72,15 @@ class ShopApplicationIntegrationTests {
 			assertThat(event.key()).isEqualTo(Long.toString(id));
 			assertThat(event.payload()).contains("\"orderId\": " + id, this.customer, "lamp");
 		}
+	}
+
+	@Test
+	void orderIsAddedToTheRevenueOfItsCustomerAlsoIfItIsPutIntoTheTableByHand() {
+		place("lamp");
+		this.jdbc.sql("insert into orders (customer, item, quantity, price_cents) values (?, 'chair', 1, 5)")
+			.param(this.customer)
+			.update();
+		await().untilAsserted(() -> assertThat(this.orders.revenue(this.customer)).isEqualTo(2 * 1999 + 5));
 	}
 
 	@Test

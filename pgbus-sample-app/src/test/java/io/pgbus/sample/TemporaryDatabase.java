@@ -59,8 +59,17 @@ class TemporaryDatabase implements JdbcConnectionDetails, AutoCloseable {
 		return this.database.getPassword();
 	}
 
+	/** A database that has a replication slot cannot be dropped. */
 	@Override
 	public void close() {
+		this.server.sql("select pg_terminate_backend(active_pid) from pg_replication_slots where database = ?")
+			.param(this.name)
+			.query()
+			.listOfRows();
+		this.server.sql("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = ?")
+			.param(this.name)
+			.query()
+			.listOfRows();
 		this.server.sql("drop database " + this.name + " with (force)").update();
 	}
 
