@@ -1,6 +1,7 @@
 package io.pgbus.autoconfigure;
 
 import java.time.Duration;
+import java.util.Locale;
 
 import io.pgbus.replication.CaptureSettings;
 import io.pgbus.replication.GapPolicy;
@@ -14,6 +15,9 @@ import org.springframework.util.unit.DataSize;
  * @since 0.1.0
  */
 public class PgBusCaptureProperties {
+
+	/** With something behind it, it is still a name. */
+	private static final int MAX_NAME = 50;
 
 	/**
 	 * Whether this instance may capture changes of tables, for listeners of all
@@ -40,7 +44,8 @@ public class PgBusCaptureProperties {
 
 	/**
 	 * Name of the replication slot, of which a server has one for all of its databases.
-	 * By default the name of the bus's schema.
+	 * By default the name of the bus's schema, with underscores for what a slot's name
+	 * cannot have.
 	 */
 	private @Nullable String slot;
 
@@ -218,10 +223,17 @@ public class PgBusCaptureProperties {
 	}
 
 	CaptureSettings toSettings(String schema) {
-		return new CaptureSettings((this.slot != null) ? this.slot : schema,
-				(this.publication != null) ? this.publication : schema, this.failover, this.onGap, this.batchRows,
+		String name = nameOf(schema);
+		return new CaptureSettings((this.slot != null) ? this.slot : name,
+				(this.publication != null) ? this.publication : name, this.failover, this.onGap, this.batchRows,
 				Math.toIntExact(this.batchBytes.toBytes()), this.statusInterval, this.heartbeatInterval,
 				this.standbyInterval);
+	}
+
+	/** A slot's name has fewer characters than a schema's may have. */
+	private static String nameOf(String schema) {
+		String name = schema.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9_]", "_");
+		return name.substring(0, Math.min(name.length(), MAX_NAME));
 	}
 
 }
