@@ -201,7 +201,8 @@ final class CaptureTurn {
 		}
 		rethrow(appender.failure());
 		if (broken != null) {
-			// the state is final now: the appender may have saved its last batch only just
+			// the state is final now: the appender may have saved its last batch only
+			// just
 			throw explained(broken, taken);
 		}
 	}
