@@ -102,6 +102,16 @@ public final class BackfillStore {
 			where id = :id
 			""";
 
+	/** One that is paused stays so, and waits when it is resumed. */
+	private static final String RESTART_UNFINISHED = """
+			update {bus}.backfill
+			set state = case when state = 'paused' then state else 'waiting' end, admitted = null, planned_to = null,
+				planned = false, rows_read = 0, chunks_done = 0, next_chunk_at = clock_timestamp(), started_at = null,
+				error = null
+			where joins_live and state in ('waiting', 'running', 'paused')
+			returning id
+			""";
+
 	/** Rows that are being handled come to their end. */
 	private static final String ABANDON = """
 			update {bus}.backfill_chunk set abandoned = true where backfill_id = :id and state = 'open'
@@ -279,6 +289,18 @@ public final class BackfillStore {
 	 */
 	public BackfillInfo restart(long id) {
 		return change(id, RESTART, true);
+	}
+
+	/**
+	 * Starts those backfills again that have not ended, when changes were missed: rows
+	 * that were read before may have changed unseen. In the bus's own transaction at
+	 * hand.
+	 * @return the backfills
+	 */
+	List<Long> restartUnfinished() {
+		List<Long> ids = this.database.own(RESTART_UNFINISHED).query(Long.class).list();
+		ids.forEach((id) -> this.database.own(ABANDON).param("id", id).update());
+		return ids;
 	}
 
 	private BackfillInfo change(long id, String sql, boolean abandons) {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
+import io.pgbus.BackfillInfo;
 import io.pgbus.BackfillRequest;
 import io.pgbus.TableOperation;
 import org.junit.jupiter.api.AfterEach;
@@ -160,6 +161,26 @@ class ChunkStoreIntegrationTests {
 		Chunk rest = chunks.claim(backfill.worker(), List.of());
 		assertThat(rest).isNotNull();
 		assertThat(rest.events()).extracting(StoredEvent::key).containsExactly("[2]", "[3]");
+	}
+
+	@Test
+	void aBackfillThatHasNotEndedStartsAgainWhenChangesWereMissed() {
+		BackfillBed backfill = items(25);
+		int groupId = this.bed.subscribe("g", "item", null, TableOperation.UPDATE);
+		long id = backfill.backfills.start("g", BackfillRequest.of("item")).id();
+		ChunkStore chunks = backfill.chunks(groupId);
+		Chunk first = chunks.claim(backfill.worker(), List.of());
+		assertThat(first).isNotNull();
+		assertThat(chunks.finish(first)).isFalse();
+		Chunk second = chunks.claim(backfill.worker(), List.of());
+		assertThat(second).isNotNull();
+		this.bed.capture.resume(this.bed.checkpoint(), "lost", "test", "slot", "1", 1L << 41);
+		assertThat(backfill.backfills.find(id).orElseThrow().state()).isEqualTo(BackfillInfo.State.WAITING);
+		assertThat(chunks.claim(backfill.worker(), List.of())).isNull();
+		assertThat(backfill.backfills.find(id).orElseThrow().error()).contains("last run");
+		assertThat(chunks.finish(second)).isFalse();
+		assertThat(backfill.readAll(chunks)).hasSize(25);
+		assertThat(backfill.backfills.find(id).orElseThrow().state()).isEqualTo(BackfillInfo.State.DONE);
 	}
 
 	private BackfillBed items(int count) {
