@@ -298,7 +298,7 @@ public final class BackfillStore {
 	 * @return the backfills
 	 */
 	List<Long> restartUnfinished() {
-		List<Long> ids = this.database.own(RESTART_UNFINISHED).query(Long.class).list();
+		List<Long> ids = this.database.own(RESTART_UNFINISHED).query((row, index) -> row.getLong(1)).list();
 		ids.forEach((id) -> this.database.own(ABANDON).param("id", id).update());
 		return ids;
 	}

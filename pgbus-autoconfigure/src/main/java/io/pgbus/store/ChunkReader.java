@@ -118,7 +118,7 @@ final class ChunkReader {
 		List<Integer> partitions = this.database.own(PARTITIONS)
 			.param("partitions", backfill.partitions())
 			.param("keys", keys.toArray(new String[0]))
-			.query(Integer.class)
+			.query((row, index) -> row.getInt(1))
 			.list();
 		String headers = ChangePayload.headers(Map.of(this.groupId, ChangeRule.IN));
 		Instant now = Instant.now();
