@@ -17,9 +17,11 @@ import org.springframework.util.Assert;
  * {@code null} for every row
  * @param operations the operations; deletes and truncates are not among the default ones
  * @param columns of which columns an update must have changed at least one; empty for any
+ * @param backfill the rows to begin with, or {@code null} for changes only
  * @since 0.1.0
  */
-public record ListenedTable(String name, @Nullable String filter, Set<TableOperation> operations, Set<String> columns) {
+public record ListenedTable(String name, @Nullable String filter, Set<TableOperation> operations, Set<String> columns,
+		@Nullable TableBackfill backfill) {
 
 	/** The operations by default. */
 	public static final Set<TableOperation> DEFAULT_OPERATIONS = Set.of(TableOperation.INSERT, TableOperation.UPDATE);
@@ -33,6 +35,26 @@ public record ListenedTable(String name, @Nullable String filter, Set<TableOpera
 		Assert.notEmpty(operations, () -> "The table listener for \"" + name + "\" has no operation");
 		operations = Set.copyOf(EnumSet.copyOf(operations));
 		columns = Set.copyOf(new LinkedHashSet<>(columns));
+	}
+
+	/**
+	 * Creates a table without a backfill.
+	 * @param name the name of the table
+	 * @param filter a condition, or {@code null} for every row
+	 * @param operations the operations
+	 * @param columns of which columns an update must have changed at least one
+	 */
+	public ListenedTable(String name, @Nullable String filter, Set<TableOperation> operations, Set<String> columns) {
+		this(name, filter, operations, columns, null);
+	}
+
+	/**
+	 * Tells whether changes of the table are wanted. If the only operation is
+	 * {@link TableOperation#READ}, rows are read from the table and nothing else.
+	 * @return whether they are
+	 */
+	public boolean wantsChanges() {
+		return !this.operations.equals(Set.of(TableOperation.READ));
 	}
 
 	/**
@@ -70,7 +92,7 @@ public record ListenedTable(String name, @Nullable String filter, Set<TableOpera
 	 * @return the table
 	 */
 	public ListenedTable filter(@Nullable String filter) {
-		return new ListenedTable(this.name, filter, this.operations, this.columns);
+		return new ListenedTable(this.name, filter, this.operations, this.columns, this.backfill);
 	}
 
 	/**
@@ -79,7 +101,7 @@ public record ListenedTable(String name, @Nullable String filter, Set<TableOpera
 	 * @return the table
 	 */
 	public ListenedTable operations(TableOperation... operations) {
-		return new ListenedTable(this.name, this.filter, Set.of(operations), this.columns);
+		return new ListenedTable(this.name, this.filter, Set.of(operations), this.columns, this.backfill);
 	}
 
 	/**
@@ -88,7 +110,27 @@ public record ListenedTable(String name, @Nullable String filter, Set<TableOpera
 	 * @return the table
 	 */
 	public ListenedTable columns(String... columns) {
-		return new ListenedTable(this.name, this.filter, this.operations, Set.of(columns));
+		return new ListenedTable(this.name, this.filter, this.operations, Set.of(columns), this.backfill);
+	}
+
+	/**
+	 * Returns this table with rows to begin with: those that the query yields come first,
+	 * then the changes.
+	 * @param query a select that yields the rows: the primary key's columns, and the
+	 * others that are wanted, by their names
+	 * @return the table
+	 */
+	public ListenedTable backfill(String query) {
+		return backfill(new TableBackfill(query, LiveChanges.AFTER_BACKFILL, TableBackfill.DEFAULT_NAME));
+	}
+
+	/**
+	 * Returns this table with rows to begin with.
+	 * @param backfill the rows, or {@code null} for changes only
+	 * @return the table
+	 */
+	public ListenedTable backfill(@Nullable TableBackfill backfill) {
+		return new ListenedTable(this.name, this.filter, this.operations, this.columns, backfill);
 	}
 
 }

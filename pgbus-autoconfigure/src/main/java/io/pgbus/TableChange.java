@@ -37,13 +37,15 @@ import org.jspecify.annotations.Nullable;
  * @param movedTo the key after, if this is the delete of such a move; else {@code null}
  * @param origin where the change is in the database's history, or {@code null} for
  * {@link TableOperation#READ} and {@link TableOperation#GAP}
+ * @param backfill the id of the backfill that has read the row, or {@code null} for a
+ * change. With the table and the key it tells a row of a backfill that comes twice
  * @since 0.1.0
  */
 public record TableChange<T>(TableOperation operation, String table, Map<String, @Nullable Object> key,
 		@Nullable T record, @Nullable T previous, Set<String> previousColumns, @Nullable Set<String> changedColumns,
 		Set<String> unavailableColumns, Set<String> refetchedColumns, boolean leaves,
 		@Nullable Map<String, @Nullable Object> movedFrom, @Nullable Map<String, @Nullable Object> movedTo,
-		@Nullable Origin origin) {
+		@Nullable Origin origin, @Nullable Long backfill) {
 
 	/**
 	 * Returns the row as the change left it, for listeners that want no operation without

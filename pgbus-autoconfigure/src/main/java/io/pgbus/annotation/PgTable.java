@@ -5,6 +5,8 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
+import io.pgbus.LiveChanges;
+import io.pgbus.TableBackfill;
 import io.pgbus.TableOperation;
 
 /**
@@ -46,6 +48,28 @@ public @interface PgTable {
 	 * @return the names as they are without quotes; any change counts if there are none
 	 */
 	String[] columns() default {};
+
+	/**
+	 * Rows of the table to begin with: when the group first listens to the table it gets
+	 * them, as {@link TableOperation#READ}, and then the changes. With
+	 * {@link TableOperation#READ} as the only operation it gets nothing else.
+	 * @return a select that yields the primary key's columns, and others, by their names,
+	 * such as {@code select * from orders}; no rows if it is left empty
+	 */
+	String backfill() default "";
+
+	/**
+	 * What becomes of changes while rows are backfilled.
+	 * @return what becomes of them
+	 */
+	LiveChanges liveChanges() default LiveChanges.AFTER_BACKFILL;
+
+	/**
+	 * The name of the backfill. A group gets it once; with another name it gets the rows
+	 * again.
+	 * @return the name
+	 */
+	String backfillName() default TableBackfill.DEFAULT_NAME;
 
 	/**
 	 * The class of this table's rows, for a listener that is a class: its changes go to

@@ -11,6 +11,7 @@ import java.util.function.Function;
 
 import io.pgbus.ListenedTable;
 import io.pgbus.PgBusException;
+import io.pgbus.TableBackfill;
 import io.pgbus.TableChange;
 import io.pgbus.TableOperation;
 import io.pgbus.listener.ConfiguredTables;
@@ -33,13 +34,21 @@ record TableListeners(ConfiguredTables configured) {
 		for (PgTable table : annotation.tables()) {
 			tables.add(new ListenedTable(name(table, attributes, listener), attributes.text("filter", table.filter()),
 					operations(annotation, table, listener),
-					new LinkedHashSet<>(attributes.names("columns", table.columns()))));
+					new LinkedHashSet<>(attributes.names("columns", table.columns())), backfill(table, attributes)));
 		}
 		if (tables.isEmpty()) {
 			throw new PgBusException(listener + " names no table. Set the attribute \"tables\", or properties such as "
 					+ "pgbus.table-listeners." + group + ".tables[0].name=orders.");
 		}
 		return tables;
+	}
+
+	private static @Nullable TableBackfill backfill(PgTable table, Attributes attributes) {
+		String query = attributes.text("backfill", table.backfill());
+		String name = attributes.text("backfillName", table.backfillName());
+		return (query != null)
+				? new TableBackfill(query, table.liveChanges(), (name != null) ? name : TableBackfill.DEFAULT_NAME)
+				: null;
 	}
 
 	private static String name(PgTable table, Attributes attributes, String listener) {

@@ -6,11 +6,14 @@ import java.util.Map;
 
 import javax.sql.DataSource;
 
+import io.pgbus.BackfillOperations;
 import io.pgbus.ListenedTable;
 import io.pgbus.PgBusException;
+import io.pgbus.TableBackfill;
 import io.pgbus.core.WakeUps;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.ConfiguredTables;
+import io.pgbus.listener.DefaultBackfillOperations;
 import io.pgbus.listener.DefaultTableSubscriptions;
 import io.pgbus.listener.TableSubscriptions;
 import io.pgbus.replication.Capture;
@@ -20,6 +23,7 @@ import io.pgbus.replication.CaptureWatch;
 import io.pgbus.replication.Publications;
 import io.pgbus.replication.ReplicationConnectionFactory;
 import io.pgbus.replication.Slot;
+import io.pgbus.store.BackfillStore;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CaptureStore;
 import io.pgbus.store.ChangeStreamTrimmer;
@@ -67,13 +71,27 @@ public final class PgBusCaptureAutoConfiguration {
 			throw new PgBusException(
 					"pgbus.table-listeners." + group + ".tables has a table without a name. Set its \"name\".");
 		}
-		return new ListenedTable(table.getName(), table.getFilter(), table.getOperations(), table.getColumns());
+		String query = table.getBackfill();
+		return new ListenedTable(table.getName(), table.getFilter(), table.getOperations(), table.getColumns(),
+				(query != null) ? new TableBackfill(query, table.getLiveChanges(), table.getBackfillName()) : null);
 	}
 
 	@Bean
 	@ConditionalOnMissingBean
 	TableListenerStore pgBusTableListenerStore(BusDatabase database) {
 		return new TableListenerStore(database);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	BackfillStore pgBusBackfillStore(BusDatabase database, PgBusProperties properties) {
+		return new BackfillStore(database, properties.getBackfill().toSettings());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(BackfillOperations.class)
+	DefaultBackfillOperations pgBusBackfillOperations(BackfillStore backfills, BusConsumer consumer) {
+		return new DefaultBackfillOperations(backfills, consumer);
 	}
 
 	@Bean
@@ -126,11 +144,12 @@ public final class PgBusCaptureAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean
 	@Nullable TableSubscriptions pgBusTableSubscriptions(TableListenerStore listeners, Publications publications,
-			GroupStore groups, ObjectProvider<Capture> captures, ObjectProvider<CaptureMaintenance> maintenance) {
+			GroupStore groups, BackfillStore backfills, ObjectProvider<Capture> captures,
+			ObjectProvider<CaptureMaintenance> maintenance) {
 		Capture capture = captures.getIfAvailable();
 		CaptureMaintenance started = maintenance.getIfAvailable();
 		return (capture != null && started != null)
-				? new DefaultTableSubscriptions(publications, listeners, groups, capture, started) : null;
+				? new DefaultTableSubscriptions(publications, listeners, groups, backfills, capture, started) : null;
 	}
 
 }

@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Set;
 
 import io.pgbus.ListenedTable;
+import io.pgbus.LiveChanges;
+import io.pgbus.TableBackfill;
 import io.pgbus.TableOperation;
 import io.pgbus.core.DefaultEventPublisher;
 import io.pgbus.listener.BusConsumer;
@@ -56,6 +58,9 @@ public class PgBusProperties {
 	@NestedConfigurationProperty
 	private final PgBusCaptureProperties capture = new PgBusCaptureProperties();
 
+	@NestedConfigurationProperty
+	private final PgBusBackfillProperties backfill = new PgBusBackfillProperties();
+
 	/**
 	 * Tables of table listeners by the name of their group, in place of those that the
 	 * annotation names: pgbus.table-listeners.billing.tables[0].name=orders.
@@ -96,6 +101,10 @@ public class PgBusProperties {
 
 	public PgBusCaptureProperties getCapture() {
 		return this.capture;
+	}
+
+	public PgBusBackfillProperties getBackfill() {
+		return this.backfill;
 	}
 
 	public Map<String, TableListener> getTableListeners() {
@@ -351,6 +360,47 @@ public class PgBusProperties {
 		 * Columns of which an update must have changed at least one. By default any.
 		 */
 		private Set<String> columns = Set.of();
+
+		/**
+		 * Select that yields rows of the table to begin with. By default the group gets
+		 * changes only.
+		 */
+		private @Nullable String backfill;
+
+		/**
+		 * What becomes of changes while rows are backfilled.
+		 */
+		private LiveChanges liveChanges = LiveChanges.AFTER_BACKFILL;
+
+		/**
+		 * Name of the backfill. The group gets it once; with another name it gets the
+		 * rows again.
+		 */
+		private String backfillName = TableBackfill.DEFAULT_NAME;
+
+		public @Nullable String getBackfill() {
+			return this.backfill;
+		}
+
+		public void setBackfill(@Nullable String backfill) {
+			this.backfill = backfill;
+		}
+
+		public LiveChanges getLiveChanges() {
+			return this.liveChanges;
+		}
+
+		public void setLiveChanges(LiveChanges liveChanges) {
+			this.liveChanges = liveChanges;
+		}
+
+		public String getBackfillName() {
+			return this.backfillName;
+		}
+
+		public void setBackfillName(String backfillName) {
+			this.backfillName = backfillName;
+		}
 
 		public @Nullable String getName() {
 			return this.name;

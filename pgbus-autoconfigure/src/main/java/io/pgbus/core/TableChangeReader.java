@@ -78,7 +78,8 @@ final class TableChangeReader {
 				row(previous, type), previous.isObject() ? new LinkedHashSet<>(previous.propertyNames()) : Set.of(),
 				change.has("changed") ? names(change.path("changed")) : null, names(change.path("unavailable")),
 				names(change.path("refetched")), LEAVES.equals(outcome), valuesOrNull(change.path("movedFrom")),
-				valuesOrNull(change.path("movedTo")), origin(change));
+				valuesOrNull(change.path("movedTo")), origin(change),
+				change.has("backfill") ? change.path("backfill").asLong() : null);
 	}
 
 	private @Nullable Object row(JsonNode row, JavaType type) {

@@ -172,6 +172,13 @@ public final class BusConsumer implements WakeUps {
 			.forEach((member) -> member.signal().published(cause));
 	}
 
+	void wakeGroup(String group, WakeUpCause cause) {
+		this.members.values()
+			.stream()
+			.filter((member) -> member.group().equals(group))
+			.forEach((member) -> member.signal().wakeOne(cause));
+	}
+
 	void wakeGroup(int groupId, WakeUpCause cause) {
 		this.members.values()
 			.stream()
@@ -283,11 +290,12 @@ public final class BusConsumer implements WakeUps {
 	 * A listener that takes part in a group.
 	 *
 	 * @param groupId the group
+	 * @param group its name
 	 * @param streamIds its streams
 	 * @param types the types it handles, or {@code null} for every type
 	 * @param signal wakes its workers
 	 */
-	record Member(int groupId, Set<Integer> streamIds, @Nullable Set<String> types, WorkSignal signal) {
+	record Member(int groupId, String group, Set<Integer> streamIds, @Nullable Set<String> types, WorkSignal signal) {
 
 	}
 

@@ -28,12 +28,19 @@ final class ClaimRun {
 
 	private final Claim claim;
 
+	private final FirstFailures failures;
+
 	private final Progress progress;
 
 	ClaimRun(ContainerWork work, Holder holder, Claim claim) {
+		this(work, holder, claim, FirstFailures.of(work.failures()));
+	}
+
+	ClaimRun(ContainerWork work, Holder holder, Claim claim, FirstFailures failures) {
 		this.work = work;
 		this.holder = holder;
 		this.claim = claim;
+		this.failures = failures;
 		this.progress = new Progress(claim);
 	}
 
@@ -145,7 +152,7 @@ final class ClaimRun {
 		while (!rest.isEmpty() && this.progress.isHeld(rest.element())) {
 			held.add(rest.remove());
 		}
-		if (!this.work.failures().hold(this.claim, held)) {
+		if (!this.failures.hold(this.claim, held)) {
 			throw new LostCursorException("It was taken over");
 		}
 		this.progress.dealtWith(held);
@@ -178,13 +185,14 @@ final class ClaimRun {
 		Event<String> event = this.work.handler().asText(this.claim, stored, 1);
 		Failure failure = this.work.policy().decide(event, reason);
 		if (failure != null) {
-			if (!this.work.failures().record(this.claim, stored, failure)) {
+			StoredEvent recorded = this.failures.record(this.claim, stored, failure);
+			if (recorded == null) {
 				throw new LostCursorException("It was taken over, or event " + stored.id() + " is done after all");
 			}
 			if (failure.holdsKey()) {
 				this.progress.hold(stored.key());
 			}
-			this.work.policy().recorded(event, failure, reason);
+			this.work.policy().recorded(this.work.handler().asText(this.claim, recorded, 1), failure, reason);
 		}
 		this.progress.dealtWith(List.of(stored));
 	}

@@ -48,11 +48,13 @@ final class ContainerWork {
 
 	private final CursorBackOff backOff;
 
+	private final @Nullable Chunks chunks;
+
 	private final Map<Long, Integer> outages = new ConcurrentHashMap<>();
 
 	ContainerWork(TimedCursors cursors, TimedCursors unfilteredCursors, @Nullable Filter filter, FailureStore failures,
 			HandlerInvoker handler, Delivery delivery, FailurePolicy policy, @Nullable Set<String> types, int batchSize,
-			int groupSize, CursorBackOff backOff, BooleanSupplier goesOn) {
+			int groupSize, CursorBackOff backOff, BooleanSupplier goesOn, @Nullable Chunks chunks) {
 		this.cursors = cursors;
 		this.unfilteredCursors = unfilteredCursors;
 		this.filter = filter;
@@ -65,6 +67,12 @@ final class ContainerWork {
 		this.groupSize = groupSize;
 		this.backOff = backOff;
 		this.goesOn = goesOn;
+		this.chunks = chunks;
+	}
+
+	/** The backfills, {@code null} if the listener cannot have any. */
+	@Nullable Chunks chunks() {
+		return this.chunks;
 	}
 
 	TimedCursors cursors() {

@@ -15,6 +15,8 @@ import io.pgbus.StartPosition;
 import io.pgbus.listener.PgListenerContainerEvent.Change;
 import io.pgbus.listener.TableSubscriptions.Subscribed;
 import io.pgbus.store.BusDatabase;
+import io.pgbus.store.ChunkFailures;
+import io.pgbus.store.ChunkStore;
 import io.pgbus.store.CursorStore;
 import io.pgbus.store.EventFilter;
 import io.pgbus.store.GroupStore.GroupIds;
@@ -161,8 +163,8 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 				source.filter(), defaults.batchSize(), defaults.batchBytes().toBytes());
 		this.runtime.consumer().start();
 		this.runtime.consumer()
-			.join(id(), new BusConsumer.Member(ids.groupId(), Set.copyOf(new HashSet<>(ids.streamIds())),
-					this.endpoint.types(), this.signal));
+			.join(id(), new BusConsumer.Member(ids.groupId(), this.endpoint.group(),
+					Set.copyOf(new HashSet<>(ids.streamIds())), this.endpoint.types(), this.signal));
 		HandlerScope scope = new HandlerScope(this.endpoint, this.runtime.converter(), this.runtime.instruments());
 		boolean oneCall = this.endpoint.batch() || groupSize() == 1;
 		HandlerInvoker handler = new HandlerInvoker(this.endpoint, ids.groupId(), this.runtime.converter(),
@@ -171,7 +173,17 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		return new ContainerWork(timed(new CursorStore(database, subscription)),
 				timed(CursorStore.unfiltered(database, subscription)), filter(source.filter()), this.runtime.failures(),
 				handler, watched(oneCall ? new ScopedDelivery(delivery, scope) : delivery), policy(),
-				this.endpoint.types(), defaults.batchSize(), groupSize(), this.cursorBackOff, this::takesWork);
+				this.endpoint.types(), defaults.batchSize(), groupSize(), this.cursorBackOff, this::takesWork,
+				chunks(ids));
+	}
+
+	private @Nullable Chunks chunks(GroupIds ids) {
+		if (this.endpoint.tables().isEmpty()) {
+			return null;
+		}
+		BusDatabase database = this.runtime.database();
+		return new Chunks(new ChunkStore(database, ids.groupId(), ids.streamIds()),
+				new ChunkFailures(database, this.runtime.failures(), ids.groupId()));
 	}
 
 	private Source source() {

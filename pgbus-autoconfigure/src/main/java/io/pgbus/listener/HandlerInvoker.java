@@ -91,12 +91,12 @@ final class HandlerInvoker {
 
 	/** Returns an event with its payload as JSON text, for those who hear of failures. */
 	Event<String> asText(Claim claim, StoredEvent stored, int attempt) {
-		return this.converter.readLeniently(stored, claim.stream(), claim.partition(), attempt);
+		return this.converter.readLeniently(stored, claim.stream(), claim.partitionOf(stored), attempt);
 	}
 
 	private Event<Object> read(Claim claim, StoredEvent stored, int attempt, int index) {
 		try {
-			Event<String> event = this.converter.read(stored, claim.stream(), claim.partition(), attempt);
+			Event<String> event = this.converter.read(stored, claim.stream(), claim.partitionOf(stored), attempt);
 			if (!this.endpoint.tables().isEmpty()) {
 				event = this.converter.forGroup(event, this.groupId);
 			}

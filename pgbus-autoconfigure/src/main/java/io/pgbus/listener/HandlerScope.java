@@ -87,7 +87,7 @@ final class HandlerScope {
 
 	private EventReceiverContext context(Claim claim, List<StoredEvent> events, int attempt) {
 		List<Event<String>> read = events.stream()
-			.map((event) -> this.converter.read(event, claim.stream(), claim.partition(), attempt))
+			.map((event) -> this.converter.read(event, claim.stream(), claim.partitionOf(event), attempt))
 			.toList();
 		return new EventReceiverContext(this.endpoint, read);
 	}

@@ -29,6 +29,9 @@ final class Worker implements Runnable {
 
 	private final ContainerWork work;
 
+	/** Of backfills, {@code null} if the listener has none. */
+	private final @Nullable ChunkWork chunks;
+
 	private final int number;
 
 	/** After an answer was lost, the database may think this worker holds a cursor. */
@@ -37,6 +40,7 @@ final class Worker implements Runnable {
 	Worker(DefaultPgListenerContainer container, ContainerWork work, int number) {
 		this.container = container;
 		this.work = work;
+		this.chunks = (work.chunks() != null) ? new ChunkWork(container, work, work.chunks()) : null;
 		this.number = number;
 	}
 
@@ -66,6 +70,9 @@ final class Worker implements Runnable {
 	private void releaseStrays() {
 		if (this.mayHaveStrays) {
 			this.work.cursors().releaseStrays(holder());
+			if (this.chunks != null) {
+				this.chunks.releaseStrays(holder());
+			}
 			this.mayHaveStrays = false;
 		}
 	}
@@ -74,13 +81,16 @@ final class Worker implements Runnable {
 		while (this.work.goesOn()) {
 			releaseStrays();
 			List<Integer> avoided = this.work.backOff().pausing();
+			boolean hadChunk = this.chunks != null && this.chunks.tryOne(holder(), avoided);
 			Claim claim = claim(holder(), avoided);
-			if (claim == null) {
+			if (claim != null) {
+				this.container.signal().found();
+				workOn(claim);
+			}
+			else if (!hadChunk) {
 				this.work.backOff().foundNothingBut(avoided);
 				return;
 			}
-			this.container.signal().found();
-			workOn(claim);
 		}
 	}
 

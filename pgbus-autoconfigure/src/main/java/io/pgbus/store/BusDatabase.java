@@ -186,6 +186,17 @@ public final class BusDatabase {
 	}
 
 	/**
+	 * Starts a statement apart from the caller's transaction, as {@link #own} does. It
+	 * may hold text that users wrote, so nothing is put in the place of
+	 * <code>{bus}</code>, and parameters are question marks.
+	 * @param sql the SQL
+	 * @return the statement
+	 */
+	JdbcClient.StatementSpec ownVerbatim(String sql) {
+		return this.own.sql(sql);
+	}
+
+	/**
 	 * Returns a READ COMMITTED transaction apart from the caller's, for statements made
 	 * by {@link #own}.
 	 * @return the transaction

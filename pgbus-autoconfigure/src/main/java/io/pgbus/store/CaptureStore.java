@@ -12,6 +12,8 @@ import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.postgresql.replication.LogSequenceNumber;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import org.springframework.dao.DataAccessException;
 import org.springframework.dao.DuplicateKeyException;
@@ -29,6 +31,8 @@ import org.springframework.jdbc.core.simple.JdbcClient.StatementSpec;
  * @since 0.1.0
  */
 public final class CaptureStore {
+
+	private static final Logger logger = LoggerFactory.getLogger(CaptureStore.class);
 
 	private static final String COLUMNS = "holder, slot, system_id, commit_lsn, ordinal, confirmed_lsn";
 
@@ -104,6 +108,8 @@ public final class CaptureStore {
 
 	private final BusDatabase database;
 
+	private final BackfillStore backfills;
+
 	private final TableListenerStore listeners;
 
 	private final ChangeConverter converter;
@@ -116,6 +122,7 @@ public final class CaptureStore {
 	 */
 	public CaptureStore(BusDatabase database, TableListenerStore listeners, Duration filterTimeout) {
 		this.database = database;
+		this.backfills = new BackfillStore(database, BackfillSettings.DEFAULTS);
 		this.listeners = listeners;
 		this.converter = new ChangeConverter(database, filterTimeout);
 	}
@@ -248,8 +255,9 @@ public final class CaptureStore {
 
 	/**
 	 * Goes on behind a gap, with a slot that has just been made: records the gap, tells
-	 * the groups that listen to gaps by an event for each of their tables, and saves the
-	 * new position, in one transaction.
+	 * the groups that listen to gaps by an event for each of their tables, starts
+	 * backfills again that have not ended, and saves the new position, in one
+	 * transaction.
 	 * @param seen the state
 	 * @param reason why changes were missed, for people
 	 * @param holder the instance, for people
@@ -265,6 +273,10 @@ public final class CaptureStore {
 			Appended appended = save(seen, new Next(holder, slot, systemId, new CapturePosition(lsn, 0), lsn),
 					GapEvents.of(this.listeners.subscriptions(), reason, text(seen.position().commit()), text(lsn)));
 			recordGap(seen, reason, lsn);
+			List<Long> restarted = this.backfills.restartUnfinished();
+			if (!restarted.isEmpty()) {
+				logger.warn("Changes were missed, so the backfills {} start again", restarted);
+			}
 			return appended;
 		}));
 	}

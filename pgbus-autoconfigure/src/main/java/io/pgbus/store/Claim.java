@@ -30,6 +30,15 @@ public record Claim(int cursorId, long version, String stream, int streamId, int
 		List<StoredEvent> events, List<Long> done) {
 
 	/**
+	 * Returns the partition of an event.
+	 * @param event one of the events
+	 * @return the partition
+	 */
+	public int partitionOf(StoredEvent event) {
+		return (event.partition() != null) ? event.partition() : this.partition;
+	}
+
+	/**
 	 * Tells whether there is more to read once these events are done.
 	 * @return whether there is
 	 */

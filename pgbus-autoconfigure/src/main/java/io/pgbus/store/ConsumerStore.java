@@ -77,8 +77,13 @@ public final class ConsumerStore {
 			where c.group_id = any(:groupIds) and %s
 			group by c.group_id
 			union all
+			select 'work', b.group_id
+			from {bus}.backfill b
+			join {bus}.consumer_group g on g.id = b.group_id and not g.paused
+			where b.group_id = any(:groupIds) and %s
+			union all
 			select 'dead', k.id from {bus}.consumer k where k.id <> :id and %s
-			""".formatted(CursorStore.STATE, CursorStore.IS_FREE_AND_HAS_WORK, IS_DEAD);
+			""".formatted(CursorStore.STATE, CursorStore.IS_FREE_AND_HAS_WORK, ChunkStore.HAS_WORK, IS_DEAD);
 
 	private static final String BURY = "delete from {bus}.consumer k where k.id = :id and " + IS_DEAD;
 
@@ -115,6 +120,8 @@ public final class ConsumerStore {
 
 	private final RoundTrip freeOrphans;
 
+	private final RoundTrip freeOrphanChunks;
+
 	/**
 	 * Creates the store.
 	 * @param database the database
@@ -129,6 +136,7 @@ public final class ConsumerStore {
 		this.terminate = database.ownRoundTrip(TERMINATE);
 		this.look = database.ownRoundTrip(Horizon.PLANNER, LOOK);
 		this.freeOrphans = database.ownRoundTrip(Horizon.PLANNER, CursorStore.FREE.formatted(IS_ORPHAN));
+		this.freeOrphanChunks = database.ownRoundTrip(ChunkStore.FREE.formatted(IS_ORPHAN));
 	}
 
 	/**
@@ -233,7 +241,11 @@ public final class ConsumerStore {
 	 * @return how many cursors became free
 	 */
 	public int freeOrphans() {
-		return this.freeOrphans.run(Map.of(), (row) -> {
+		return count(this.freeOrphans) + count(this.freeOrphanChunks);
+	}
+
+	private static int count(RoundTrip free) {
+		return free.run(Map.of(), (row) -> {
 			row.next();
 			return row.getInt(1);
 		});

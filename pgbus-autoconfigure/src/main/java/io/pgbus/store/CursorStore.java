@@ -70,6 +70,15 @@ public final class CursorStore {
 			and (:types::text[] is null or f.type = any(:types::text[]) or %s)
 			""".formatted(NOBODY_HANDLES.formatted("f.type"));
 
+	/**
+	 * The events of cursor c wait for a backfill. Only failed ones are tried again
+	 * meanwhile, the backfill's own among them.
+	 */
+	private static final String WAITS = """
+			exists (
+				select from {bus}.backfill b where b.group_id = c.group_id and b.stream_id = c.stream_id and %s
+			)""".formatted(BackfillStore.HOLDS);
+
 	/** A free cursor c with state s has events to read, or may have. */
 	static final String IS_FREE_AND_HAS_EVENTS = """
 			s.owner is null and (s.position < s.ceiling or %s)
@@ -79,11 +88,10 @@ public final class CursorStore {
 	static final String IS_FREE_AND_HAS_WORK = """
 			s.owner is null
 			and (
-				s.position < s.ceiling
-				or %s
+				(s.position < s.ceiling or %s) and not %s
 				or exists (select from {bus}.failed_event f where f.cursor_id = c.id and %s)
 			)
-			""".formatted(HAS_NEWS, IS_DUE);
+			""".formatted(HAS_NEWS, WAITS, IS_DUE);
 
 	/** The live state of a cursor c. */
 	static final String STATE = """
@@ -149,7 +157,8 @@ public final class CursorStore {
 					exists (
 						select from {bus}.failed_event f where f.cursor_id = t.cursor_id and f.holds_key
 					) as holds_keys,
-					exists (select from {bus}.failed_event f where f.cursor_id = c.id and %4$s) as retries_due
+					exists (select from {bus}.failed_event f where f.cursor_id = c.id and %4$s) as retries_due,
+					%6$s as waits
 				from taken t
 				join {bus}.cursor c on c.id = t.cursor_id
 				join {bus}.stream on stream.id = c.stream_id
@@ -194,14 +203,14 @@ public final class CursorStore {
 						and e.id > n.position and e.id <= n.low_floor
 						order by e.id limit :scan
 					) e
-					where pg_visible_in_snapshot(late.tx, n.high_snapshot)
+					where pg_visible_in_snapshot(late.tx, n.high_snapshot) and not n.waits
 					union all
 					(
 						select e.* from {bus}.event e
 						where e.stream_id = n.stream_id and e.partition = n.partition
 						and e.id > greatest(n.position, n.low_floor) and e.id <= n.ceiling
 						and pg_visible_in_snapshot(e.tx, n.high_snapshot)
-						and not pg_visible_in_snapshot(e.tx, n.low_snapshot)
+						and not pg_visible_in_snapshot(e.tx, n.low_snapshot) and not n.waits
 						order by e.id limit :scan
 					)
 					order by id limit :scan
@@ -223,6 +232,7 @@ public final class CursorStore {
 			),
 			reached as (
 				select case
+					when n.waits then n.position
 					when (select count(*) from scan) < :scan and (select count(*) from batch) = (select count(*) from scan)
 					then n.ceiling
 					else coalesce((select max(id) from batch), n.position)
@@ -238,7 +248,8 @@ public final class CursorStore {
 					n.ceiling, n.position
 				from next n cross join reached r
 			)
-			select n.cursor_id, n.version, n.stream, n.stream_id, n.partition, n.position, n.ceiling, n.retries_due,
+			select n.cursor_id, n.version, n.stream, n.stream_id, n.partition, n.position,
+				case when n.waits then n.position else n.ceiling end as ceiling, n.retries_due,
 				r.reading_to,
 				case when (select count(*) from batch) = (select count(*) from counted where not is_beyond)
 					then r.next_type end as awaits_type,
@@ -347,7 +358,7 @@ public final class CursorStore {
 	/** Reads on in the cursor that the preceding part of the statement took. */
 	static String read(@Nullable String filter) {
 		return READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
-				EventFilter.condition(filter), IS_DUE, Horizon.LAST_ID);
+				EventFilter.condition(filter), IS_DUE, Horizon.LAST_ID, WAITS);
 	}
 
 	/**

@@ -100,36 +100,7 @@ public final class EventFilter {
 	 * Does the same, for a statement whose parameters have names or not.
 	 */
 	static String asExpression(String filter, boolean named) {
-		StringBuilder expression = new StringBuilder();
-		int depth = 0;
-		int i = 0;
-		while (i < filter.length()) {
-			int end = SqlText.endOfQuotedOrComment(filter, i);
-			if (end > i) {
-				expression.append(filter, i, end);
-				i = end;
-				continue;
-			}
-			char c = filter.charAt(i);
-			depth += (c == '(') ? 1 : (c == ')') ? -1 : 0;
-			if (c == ';' || c == '\0' || depth < 0) {
-				throw new IllegalArgumentException("The filter [" + filter + "] is no single SQL expression: \""
-						+ ((c == '\0') ? "\\u0000" : c) + "\" at " + i + ".");
-			}
-			if (filter.startsWith("::", i)) {
-				expression.append("::");
-				i++;
-			}
-			else {
-				expression.append((c == '?') ? "??" : (c == ':' && named) ? "\\:" : String.valueOf(c));
-			}
-			i++;
-		}
-		if (depth != 0 || filter.isBlank()) {
-			throw new IllegalArgumentException(
-					"The filter [" + filter + "] is no single SQL expression: it is blank or a \")\" is missing.");
-		}
-		return expression.toString();
+		return SqlText.asOnePart("filter", filter, named);
 	}
 
 }

@@ -180,7 +180,7 @@ public final class FailureStore {
 				.param("eventId", failure.eventId())
 				.param("attempts", failure.attempts())
 				.update();
-			promote(this.database.own(PROMOTE), claim, failure.key());
+			promote(this.database.own(PROMOTE), claim.cursorId(), failure.key());
 		}));
 		if (forgotten) {
 			logger.warn(
@@ -203,7 +203,7 @@ public final class FailureStore {
 			return whileHeld(claim, () -> {
 				of(PROVE_UNDONE, claim, event).update();
 				of(TAKE_PROOF_BACK, claim, event).update();
-				failure.bind(of(RECORD, claim, event)).param("key", event.key()).param("type", event.type()).update();
+				recordAt(claim.cursorId(), event, failure);
 			});
 		}
 		catch (DuplicateKeyException ex) {
@@ -221,10 +221,21 @@ public final class FailureStore {
 	 */
 	public boolean hold(Claim claim, Collection<StoredEvent> events) {
 		return whileHeld(claim, () -> {
-			events.forEach(
-					(event) -> of(HOLD, claim, event).param("key", event.key()).param("type", event.type()).update());
-			events.forEach((event) -> promote(this.database.own(PROMOTE), claim, event.key()));
+			events.forEach((event) -> holdAt(claim.cursorId(), event));
 		});
+	}
+
+	/** Records the first failure of an event, in the bus's own transaction at hand. */
+	void recordAt(int cursorId, StoredEvent event, Failure failure) {
+		failure.bind(of(RECORD, cursorId, event)).param("key", event.key()).param("type", event.type()).update();
+	}
+
+	/**
+	 * Puts an event behind those with its key, in the bus's own transaction at hand.
+	 */
+	void holdAt(int cursorId, StoredEvent event) {
+		of(HOLD, cursorId, event).param("key", event.key()).param("type", event.type()).update();
+		promote(this.database.own(PROMOTE), cursorId, event.key());
 	}
 
 	/**
@@ -239,7 +250,7 @@ public final class FailureStore {
 		return whileHeld(claim, () -> {
 			int updated = failure.bind(of(RECORD_AGAIN, claim, due.event())).param("attempts", due.attempts()).update();
 			if (updated > 0 && !failure.holdsKey()) {
-				promote(this.database.own(PROMOTE), claim, due.event().key());
+				promote(this.database.own(PROMOTE), claim.cursorId(), due.event().key());
 			}
 		});
 	}
@@ -254,7 +265,7 @@ public final class FailureStore {
 	public boolean resolve(Claim claim, Due due) {
 		return whileHeld(claim, () -> {
 			remove(this.database.own(RESOLVE), claim, due);
-			promote(this.database.own(PROMOTE), claim, due.event().key());
+			promote(this.database.own(PROMOTE), claim.cursorId(), due.event().key());
 		});
 	}
 
@@ -276,7 +287,7 @@ public final class FailureStore {
 		if (remove(this.database.joining(RESOLVE), claim, due) == 0) {
 			return false;
 		}
-		promote(this.database.joining(PROMOTE), claim, due.event().key());
+		promote(this.database.joining(PROMOTE), claim.cursorId(), due.event().key());
 		this.database.joining(ENTER_IF_AHEAD)
 			.param("cursorId", claim.cursorId())
 			.param("version", claim.version())
@@ -301,7 +312,11 @@ public final class FailureStore {
 	}
 
 	private StatementSpec of(String sql, Claim claim, StoredEvent event) {
-		return this.database.own(sql).param("cursorId", claim.cursorId()).param("eventId", event.id());
+		return of(sql, claim.cursorId(), event);
+	}
+
+	private StatementSpec of(String sql, int cursorId, StoredEvent event) {
+		return this.database.own(sql).param("cursorId", cursorId).param("eventId", event.id());
 	}
 
 	private static int remove(StatementSpec statement, Claim claim, Due due) {
@@ -311,10 +326,17 @@ public final class FailureStore {
 			.update();
 	}
 
-	private static void promote(StatementSpec statement, Claim claim, @Nullable String key) {
+	private static void promote(StatementSpec statement, int cursorId, @Nullable String key) {
 		if (key != null) {
-			statement.param("cursorId", claim.cursorId()).param("key", key).update();
+			statement.param("cursorId", cursorId).param("key", key).update();
 		}
+	}
+
+	/**
+	 * Whether a cursor is still held, as a later statement of the transaction sees it.
+	 */
+	boolean isHeld(Claim claim) {
+		return isHeld(this.database.own(IS_HELD), claim);
 	}
 
 	private static boolean isHeld(StatementSpec statement, Claim claim) {

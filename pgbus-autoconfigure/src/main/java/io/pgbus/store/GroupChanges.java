@@ -124,6 +124,16 @@ public final class GroupChanges {
 
 	private static final String FORGET_FAILED = "delete from {bus}.failed_event where " + OF_THE_GROUP;
 
+	private static final String OF_ITS_CHUNKS = """
+			cursor_id in (
+				select -k.id from {bus}.backfill_chunk k join {bus}.backfill b on b.id = k.backfill_id
+				where b.group_id = :groupId
+			)""";
+
+	private static final String FORGET_CHUNK_STATES = "delete from {bus}.cursor_state where " + OF_ITS_CHUNKS;
+
+	private static final String FORGET_CHUNKS_DONE = "delete from {bus}.ledger where " + OF_ITS_CHUNKS;
+
 	private static final String DELETE_PULL_CONSUMERS = """
 			delete from {bus}.consumer k using {bus}.member m
 			where m.consumer_id = k.id and m.group_id = :groupId and m.listener = '%s'
@@ -200,6 +210,8 @@ public final class GroupChanges {
 			}
 			while (of(STATES_LEFT, groupId).query(Boolean.class).single());
 			forget(groupId);
+			of(FORGET_CHUNK_STATES, groupId).update();
+			of(FORGET_CHUNKS_DONE, groupId).update();
 			of(DELETE_PULL_CONSUMERS, groupId).update();
 			of(DELETE_GROUP, groupId).update();
 		});

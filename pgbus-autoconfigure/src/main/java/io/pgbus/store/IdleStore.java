@@ -33,6 +33,12 @@ public final class IdleStore {
 					select from {bus}.failed_event f where f.cursor_id = c.id and f.state in ('retrying', 'held')
 				)
 			)
+			union all
+			select g.name || ': backfill ' || b.id || ' of ' || b.schema_name || '.' || b.table_name || ' is ' || b.state
+			from {bus}.backfill b
+			join {bus}.consumer_group g on g.id = b.group_id
+			where b.state in ('waiting', 'running') and not g.paused
+			and exists (select from {bus}.member m where m.group_id = g.id)
 			order by reason
 			limit 100
 			""";

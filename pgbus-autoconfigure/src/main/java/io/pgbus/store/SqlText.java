@@ -9,6 +9,49 @@ final class SqlText {
 	}
 
 	/**
+	 * Checks that text which is to stand between parentheses stays inside them, and
+	 * doubles or escapes what a JDBC driver or Spring would take for a parameter.
+	 * @param what what the text is, for people
+	 * @param text the text
+	 * @param named whether the statement's parameters have names
+	 * @return the text to put into a statement
+	 * @throws IllegalArgumentException if it closes what it did not open, or the
+	 * statement
+	 */
+	static String asOnePart(String what, String text, boolean named) {
+		StringBuilder part = new StringBuilder();
+		int depth = 0;
+		int i = 0;
+		while (i < text.length()) {
+			int end = endOfQuotedOrComment(text, i);
+			if (end > i) {
+				part.append(text, i, end);
+				i = end;
+				continue;
+			}
+			char c = text.charAt(i);
+			depth += (c == '(') ? 1 : (c == ')') ? -1 : 0;
+			if (c == ';' || c == '\0' || depth < 0) {
+				throw new IllegalArgumentException("The " + what + " [" + text + "] is no single SQL expression: \""
+						+ ((c == '\0') ? "\\u0000" : c) + "\" at " + i + ".");
+			}
+			if (text.startsWith("::", i)) {
+				part.append("::");
+				i++;
+			}
+			else {
+				part.append((c == '?') ? "??" : (c == ':' && named) ? "\\:" : String.valueOf(c));
+			}
+			i++;
+		}
+		if (depth != 0 || text.isBlank()) {
+			throw new IllegalArgumentException(
+					"The " + what + " [" + text + "] is no single SQL expression: it is blank or a \")\" is missing.");
+		}
+		return part.toString();
+	}
+
+	/**
 	 * Returns where a literal, quoted name or comment that begins here ends.
 	 * @param sql the text
 	 * @param start the place to look at

@@ -74,6 +74,35 @@ public final class TableListenerStore {
 			order by l.schema_name, l.table_name, l.group_id
 			""";
 
+	/**
+	 * What of a table's stream is for a group. A change is passed over if its row was
+	 * delivered by a backfill that saw it: the row with its key is in a chunk whose
+	 * snapshot sees the change (see {@link ChunkStore}). Rows of a chunk that is being
+	 * worked on may not be delivered yet. The truncation of a table counts as seen if
+	 * every chunk has seen it. Reads are in the stream only as failures, which are tried
+	 * again by themselves.
+	 */
+	private static final String EVENT_FILTER = """
+			headers ? '%s' and type <> '%s' and not exists (
+				select from {bus}.backfill b
+				where b.group_id = %d and b.stream_id = e.stream_id and b.joins_live
+				and (event.payload ->> 'xid')::xid8 < b.max_xmax
+				and case
+					when event.type = 'truncate' then not exists (
+						select from {bus}.backfill_chunk k
+						where k.backfill_id = b.id
+						and not pg_visible_in_snapshot((event.payload ->> 'xid')::xid8, k.snapshot)
+					)
+					else exists (
+						select from {bus}.backfill_key r
+						join {bus}.backfill_chunk k on k.id = r.chunk_id
+						where r.backfill_id = b.id and r.key_hash = hashtextextended(event.key collate "C", 0)
+						and k.state = 'done' and r.ordinal <= k.rows
+						and pg_visible_in_snapshot((event.payload ->> 'xid')::xid8, k.snapshot)
+					)
+				end
+			)""";
+
 	private final BusDatabase database;
 
 	/**
@@ -91,7 +120,7 @@ public final class TableListenerStore {
 	 * @return the filter, for {@link Subscription}
 	 */
 	public static String eventFilter(int groupId) {
-		return "headers ? '" + header(groupId) + "'";
+		return EVENT_FILTER.formatted(header(groupId), ChunkReader.TYPE, groupId);
 	}
 
 	/**

@@ -31,6 +31,11 @@ grant select, insert, delete on :"schema".capture_state to :"role";
 grant select, insert on :"schema".capture_gap to :"role";
 grant delete on :"schema".event to :"role";
 
+-- for backfills, which also read the tables themselves
+grant select, insert, update on :"schema".backfill to :"role";
+grant select, insert, update, delete on :"schema".backfill_chunk to :"role";
+grant select, insert, delete on :"schema".backfill_key to :"role";
+
 -- for ConsumerGroupOperations, the endpoint and people
 grant select on :"schema".stream_status to :"role";
 grant select on :"schema".group_status to :"role";

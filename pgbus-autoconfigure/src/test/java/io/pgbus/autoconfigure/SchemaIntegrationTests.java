@@ -105,6 +105,7 @@ class SchemaIntegrationTests {
 						    set search_path = "Not there";
 						    \\i V1__event_log.sql
 						    \\i V2__table_listeners.sql
+						    \\i V3__backfills.sql
 						""")
 				.hasMessageContaining("io/pgbus/store/schema")
 				.hasMessageContaining("pgbus.schema.initialize=always"));
@@ -132,13 +133,14 @@ class SchemaIntegrationTests {
 				.hasMessageContaining("""
 						    set search_path = "older";
 						    \\i V2__table_listeners.sql
+						    \\i V3__backfills.sql
 						""")
 				.hasMessageNotContaining("V1__"));
 		BusApplication.on(database, "older").run((context) -> {
 			publishes(context);
 			listens(context);
 		});
-		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(2);
+		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(3);
 		assertThat(this.jdbc.sql("select estimated_events from older.stream_status where stream = 'before'")
 			.query(Long.class)
 			.single()).isOne();
@@ -262,7 +264,8 @@ class SchemaIntegrationTests {
 	/** As psql does it: the script as it is, with the search path set. */
 	private static void makeByHand(String schema) {
 		makeVersionOneByHand(schema);
-		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V2__table_listeners.sql"));
+		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V2__table_listeners.sql")
+				+ resource("io/pgbus/store/schema/V3__backfills.sql"));
 	}
 
 	private static void makeVersionOneByHand(String schema) {

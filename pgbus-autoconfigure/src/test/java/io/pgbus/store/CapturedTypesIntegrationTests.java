@@ -71,7 +71,7 @@ class CapturedTypesIntegrationTests {
 		}
 		bed.jdbc.sql("insert into typed default values").update();
 		bed.jdbc.sql("update typed set \"other Value\" = value where id % 2 = 0").update();
-		bed.subscribe("g", "typed", null, TableOperation.values());
+		int groupId = bed.subscribe("g", "typed", null, TableOperation.values());
 		List<Row> rows = bed.rows("typed", "true order by id");
 		List<RowChange> changes = new ArrayList<>();
 		rows.forEach((row) -> changes.add(bed.insert("typed", row)));
@@ -81,6 +81,8 @@ class CapturedTypesIntegrationTests {
 		List<String> expected = TypeCases.json(bed.database, "typed");
 		assertThat(expected).hasSameSizeAs(rows);
 		assertThat(json("record", "insert")).isEqualTo(expected);
+		BackfillBed backfill = new BackfillBed(bed, 3);
+		assertThat(backfill.read(groupId, "g", "typed")).extracting(backfill::record).isEqualTo(expected);
 		assertThat(json("record", "update")).isEqualTo(expected);
 		assertThat(json("previous", "update")).isEqualTo(expected);
 		assertThat(json("previous", "delete")).isEqualTo(expected);
