@@ -2,6 +2,7 @@ package io.pgbus.actuate;
 
 import java.util.List;
 
+import io.pgbus.BackfillInfo;
 import io.pgbus.store.CursorStatus;
 
 /**
@@ -9,9 +10,10 @@ import io.pgbus.store.CursorStatus;
  *
  * @param group the name of the group
  * @param cursors the cursors, by stream and partition, at most {@value #LIMIT}
+ * @param backfills its backfills, newest first
  * @since 0.1.0
  */
-public record GroupDetail(String group, List<CursorStatus> cursors) {
+public record GroupDetail(String group, List<CursorStatus> cursors, List<BackfillInfo> backfills) {
 
 	static final int LIMIT = 2000;
 

@@ -1,6 +1,8 @@
 package io.pgbus.actuate;
 
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
 import java.util.Locale;
 
 import io.pgbus.ConsumerGroupOperations;
@@ -11,7 +13,6 @@ import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainer.State;
 import io.pgbus.listener.PgListenerContainerRegistry;
-import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
 import io.pgbus.store.CursorStatus;
@@ -58,7 +59,7 @@ public class PgBusEndpoint {
 
 	private final Show showPayloads;
 
-	private final @Nullable CaptureWatch capture;
+	private final TableSide tables;
 
 	/**
 	 * Creates the endpoint.
@@ -67,10 +68,10 @@ public class PgBusEndpoint {
 	 * @param registry the listeners of this instance
 	 * @param consumer this instance
 	 * @param showPayloads whether to show payloads
-	 * @param capture looks at the capture of tables, or {@code null} if there is none
+	 * @param tables what there is of tables
 	 */
 	public PgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups, PgListenerContainerRegistry registry,
-			BusConsumer consumer, Show showPayloads, @Nullable CaptureWatch capture) {
+			BusConsumer consumer, Show showPayloads, TableSide tables) {
 		this.status = new BusStatus(database);
 		this.failures = new FailureList(database);
 		this.changes = new FailureChanges(database);
@@ -78,7 +79,7 @@ public class PgBusEndpoint {
 		this.registry = registry;
 		this.consumer = consumer;
 		this.showPayloads = showPayloads;
-		this.capture = capture;
+		this.tables = tables;
 	}
 
 	/**
@@ -93,43 +94,34 @@ public class PgBusEndpoint {
 			.map(ListenerStatus::of)
 			.toList();
 		return new Overview(this.status.streams(Overview.LIMIT), this.status.groups(Overview.LIMIT),
-				this.status.consumers(Overview.LIMIT), listeners,
-				(this.capture != null) ? CaptureDetail.of(this.capture.look()) : null);
+				this.status.consumers(Overview.LIMIT), listeners, this.tables.captureDetail());
 	}
 
 	/**
-	 * Changes a listener or the capture of this instance.
+	 * Changes a listener or the capture of this instance, or a backfill.
 	 * @param listener the id of the listener, or {@code null}
 	 * @param action what to do with it, or {@code null}
 	 * @param capture what to do with the capture, or {@code null}
+	 * @param backfill the id of the backfill, or {@code null}
+	 * @param backfillAction what to do with it, or {@code null}
 	 * @return what was changed
 	 */
 	@WriteOperation
-	public Object change(@Nullable String listener, @Nullable ListenerAction action, @Nullable CaptureAction capture) {
-		if (capture != null && listener == null && action == null) {
-			return changeCapture(capture);
-		}
-		if (capture != null || listener == null || action == null) {
-			throw new IllegalArgumentException("Say which listener and what action, or what to do with the capture. "
-					+ "To change a group, add its name to the path.");
-		}
-		return changeListener(listener, action);
-	}
-
-	private CaptureDetail changeCapture(CaptureAction action) {
-		if (this.capture == null) {
-			throw new NotFoundException("This instance captures no tables");
-		}
-		try {
-			switch (action) {
-				case RESUME -> this.capture.resume();
-				case DROP_SLOT -> this.capture.dropSlot();
+	public Object change(@Nullable String listener, @Nullable ListenerAction action, @Nullable CaptureAction capture,
+			@Nullable Long backfill, @Nullable BackfillAction backfillAction) {
+		if (Stream.of(listener, capture, backfill).filter(Objects::nonNull).count() == 1) {
+			if (capture != null) {
+				return this.tables.changeCapture(capture);
+			}
+			if (backfill != null && backfillAction != null) {
+				return this.tables.change(backfill, backfillAction);
+			}
+			if (listener != null && action != null) {
+				return changeListener(listener, action);
 			}
 		}
-		catch (PgBusException ex) {
-			throw new NotNowException(String.valueOf(ex.getMessage()));
-		}
-		return CaptureDetail.of(this.capture.look());
+		throw new IllegalArgumentException("Say which listener or which backfill, and what action; or what to do with "
+				+ "the capture. To change a group, add its name to the path.");
 	}
 
 	/** A stop does not wait for the handler. */
@@ -162,25 +154,31 @@ public class PgBusEndpoint {
 	@ReadOperation
 	public @Nullable GroupDetail group(@Selector String group) {
 		List<CursorStatus> cursors = this.status.cursors(group, GroupDetail.LIMIT);
-		return (cursors.isEmpty() && !this.status.hasGroup(group)) ? null : new GroupDetail(group, cursors);
+		return (cursors.isEmpty() && !this.status.hasGroup(group)) ? null
+				: new GroupDetail(group, cursors, this.tables.backfillsOf(group));
 	}
 
 	/**
-	 * Pauses or resumes a group on all instances, or moves it.
+	 * Pauses or resumes a group on all instances, moves it, or gives it the rows of a
+	 * table again.
 	 * @param group the name of the group
 	 * @param action what to do
 	 * @param position where a seek goes: {@code earliest}, {@code latest}, an ISO-8601
 	 * instant, or an event id
 	 * @param force whether to seek while the group has running listeners
+	 * @param table the table of a backfill
 	 * @return what was done
 	 */
 	@WriteOperation
-	public GroupChange changeGroup(@Selector String group, GroupAction action, @Nullable String position,
-			@Nullable Boolean force) {
+	public Object changeGroup(@Selector String group, GroupAction action, @Nullable String position,
+			@Nullable Boolean force, @Nullable String table) {
 		checkExists(group);
 		switch (action) {
 			case PAUSE -> this.groups.pauseGroup(group);
 			case RESUME -> this.groups.resumeGroup(group);
+			case BACKFILL -> {
+				return this.tables.start(group, table);
+			}
 			case SEEK -> {
 				if (position == null) {
 					throw new IllegalArgumentException("A seek needs a position: earliest, latest, an ISO-8601 instant "
@@ -352,6 +350,23 @@ public class PgBusEndpoint {
 
 	}
 
+	/** What can be done to a backfill. */
+	public enum BackfillAction {
+
+		/** Read no rows until it is resumed. */
+		PAUSE,
+
+		/** End a pause. */
+		RESUME,
+
+		/** Give it up. */
+		CANCEL,
+
+		/** Begin again with the first row. */
+		RESTART
+
+	}
+
 	/** What can be done to a group. */
 	public enum GroupAction {
 
@@ -362,7 +377,10 @@ public class PgBusEndpoint {
 		RESUME("resumed"),
 
 		/** Go to another position. */
-		SEEK("moved");
+		SEEK("moved"),
+
+		/** Read the rows of a table. */
+		BACKFILL("started");
 
 		private final String done;
 

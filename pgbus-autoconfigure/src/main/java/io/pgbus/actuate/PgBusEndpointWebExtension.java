@@ -8,6 +8,7 @@ import java.util.function.Supplier;
 
 import io.pgbus.GroupInUseException;
 import io.pgbus.PgBusException;
+import io.pgbus.actuate.PgBusEndpoint.BackfillAction;
 import io.pgbus.actuate.PgBusEndpoint.CaptureAction;
 import io.pgbus.actuate.PgBusEndpoint.FailureAction;
 import io.pgbus.actuate.PgBusEndpoint.FailureState;
@@ -59,9 +60,12 @@ public class PgBusEndpointWebExtension {
 
 	@WriteOperation
 	public WebEndpointResponse<Object> change(@Nullable String listener, @Nullable String action,
-			@Nullable String capture) {
-		return answer(() -> this.endpoint.change(listener, optional(ListenerAction.class, action),
-				optional(CaptureAction.class, capture)));
+			@Nullable String capture, @Nullable Long backfill) {
+		return answer(() -> (backfill != null)
+				? this.endpoint.change(listener, null, optional(CaptureAction.class, capture), backfill,
+						required(BackfillAction.class, action))
+				: this.endpoint.change(listener, optional(ListenerAction.class, action),
+						optional(CaptureAction.class, capture), null, null));
 	}
 
 	@ReadOperation
@@ -71,8 +75,9 @@ public class PgBusEndpointWebExtension {
 
 	@WriteOperation
 	public WebEndpointResponse<Object> changeGroup(@Selector String group, @Nullable String action,
-			@Nullable String position, @Nullable Boolean force) {
-		return answer(() -> this.endpoint.changeGroup(group, required(GroupAction.class, action), position, force));
+			@Nullable String position, @Nullable Boolean force, @Nullable String table) {
+		return answer(
+				() -> this.endpoint.changeGroup(group, required(GroupAction.class, action), position, force, table));
 	}
 
 	@DeleteOperation

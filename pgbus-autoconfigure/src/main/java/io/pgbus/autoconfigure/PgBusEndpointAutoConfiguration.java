@@ -1,8 +1,10 @@
 package io.pgbus.autoconfigure;
 
+import io.pgbus.BackfillOperations;
 import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.actuate.PgBusEndpoint;
 import io.pgbus.actuate.PgBusEndpointWebExtension;
+import io.pgbus.actuate.TableSide;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.replication.CaptureWatch;
@@ -34,9 +36,9 @@ public final class PgBusEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	PgBusEndpoint pgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups,
 			PgListenerContainerRegistry registry, BusConsumer consumer, PgBusEndpointProperties properties,
-			ObjectProvider<CaptureWatch> capture) {
+			ObjectProvider<CaptureWatch> capture, ObjectProvider<BackfillOperations> backfills) {
 		return new PgBusEndpoint(database, groups, registry, consumer, properties.getShowPayloads(),
-				capture.getIfAvailable());
+				new TableSide(capture.getIfAvailable(), backfills.getIfAvailable()));
 	}
 
 	@Bean
