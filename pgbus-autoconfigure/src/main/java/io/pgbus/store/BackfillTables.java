@@ -104,8 +104,12 @@ final class BackfillTables {
 			.orElseThrow(() -> new PgBusException("The table " + PublishedTable.qualifiedName(schema, name)
 					+ " does not exist any more. Cancel the backfill, or make the table and restart it."));
 		String id = Integer.toUnsignedString(table.id());
-		List<String> keyNames = this.database.own(PRIMARY_KEY).param("table", id).query((row, index) -> row.getString(1)).list();
-		Set<String> identity = Set.copyOf(this.database.own(IDENTITY).param("table", id).query((row, index) -> row.getString(1)).list());
+		List<String> keyNames = this.database.own(PRIMARY_KEY)
+			.param("table", id)
+			.query((row, index) -> row.getString(1))
+			.list();
+		Set<String> identity = Set
+			.copyOf(this.database.own(IDENTITY).param("table", id).query((row, index) -> row.getString(1)).list());
 		Relation today = this.catalog.today(table);
 		Relation relation = new Relation(today.id(), schema, name, table.wholeRows(),
 				today.columns()
@@ -197,7 +201,10 @@ final class BackfillTables {
 	 * @return an estimate, or {@code null} if there is none
 	 */
 	@Nullable Long estimate(BackfillQuery query) {
-		String plan = this.database.ownVerbatim("explain " + query.all()).query((row, index) -> row.getString(1)).list().get(0);
+		String plan = this.database.ownVerbatim("explain " + query.all())
+			.query((row, index) -> row.getString(1))
+			.list()
+			.get(0);
 		int rows = plan.indexOf(" rows=");
 		int end = plan.indexOf(' ', rows + 1);
 		return (rows >= 0 && end > 0) ? Long.valueOf(plan.substring(rows + " rows=".length(), end)) : null;
