@@ -188,18 +188,23 @@ final class CaptureTurn {
 		}, Thread.currentThread().getName() + "-append");
 		thread.setDaemon(true);
 		thread.start();
+		SQLException broken = null;
 		try {
 			new ChangeReader(opened, stream, taken.position(), this.settings, appender, this.progress, this.stop).run();
 		}
 		catch (SQLException ex) {
-			rethrow(appender.failure());
-			throw explained(ex, taken);
+			broken = ex;
 		}
 		finally {
 			appender.stop();
 			thread.join(LAST_APPEND.toMillis());
 		}
 		rethrow(appender.failure());
+		if (broken != null) {
+			// the state is final now: the appender may have saved its last batch only
+			// just
+			throw explained(broken, taken);
+		}
 	}
 
 	/**

@@ -18,7 +18,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
  * A process of {@link InstanceMain}, or of another main class of the tests. What it logs
  * is in a file below <code>target</code>.
  */
-final class InstanceProcess implements AutoCloseable {
+public final class InstanceProcess implements AutoCloseable {
 
 	private final Process process;
 
@@ -40,7 +40,15 @@ final class InstanceProcess implements AutoCloseable {
 				"batch-size=" + batchSize, "events-per-transaction=" + eventsPerTransaction);
 	}
 
-	static InstanceProcess start(Class<?> mainClass, TestDatabase database, List<String> jvmOptions,
+	/**
+	 * Starts a main class.
+	 * @param mainClass the class
+	 * @param database the database, which it is told with <code>url</code>,
+	 * <code>username</code> and <code>password</code>
+	 * @param jvmOptions options of its JVM
+	 * @param options further arguments, each as <code>name=value</code>
+	 */
+	public static InstanceProcess start(Class<?> mainClass, TestDatabase database, List<String> jvmOptions,
 			String... options) {
 		List<String> command = new ArrayList<>();
 		command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -78,7 +86,7 @@ final class InstanceProcess implements AutoCloseable {
 		return this.process.pid();
 	}
 
-	boolean isAlive() {
+	public boolean isAlive() {
 		return this.process.isAlive();
 	}
 
@@ -87,7 +95,7 @@ final class InstanceProcess implements AutoCloseable {
 	}
 
 	/** Ends it without letting it do anything: SIGKILL. */
-	void kill() {
+	public void kill() {
 		this.process.destroyForcibly();
 		waitFor();
 	}
