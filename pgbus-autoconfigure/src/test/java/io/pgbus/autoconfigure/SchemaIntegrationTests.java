@@ -68,7 +68,8 @@ class SchemaIntegrationTests {
 		application.run(SchemaIntegrationTests::publishes);
 		assertThat(this.jdbc.sql("select schemas from bus_before").query(Long.class).single()).isZero();
 		assertThat(history("public.flyway_schema_history")).containsExactly("shop");
-		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log", "table listeners");
+		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log", "table listeners",
+				"backfills");
 	}
 
 	@ParameterizedTest
