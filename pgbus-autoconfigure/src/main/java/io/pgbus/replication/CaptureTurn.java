@@ -201,8 +201,7 @@ final class CaptureTurn {
 		}
 		rethrow(appender.failure());
 		if (broken != null) {
-			// the state is final now: the appender may have saved its last batch only
-			// just
+			// not before: the appender may have saved another batch meanwhile
 			throw explained(broken, taken);
 		}
 	}
