@@ -68,7 +68,8 @@ class SchemaIntegrationTests {
 		application.run(SchemaIntegrationTests::publishes);
 		assertThat(this.jdbc.sql("select schemas from bus_before").query(Long.class).single()).isZero();
 		assertThat(history("public.flyway_schema_history")).containsExactly("shop");
-		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log", "table listeners");
+		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log", "table listeners",
+				"retention");
 	}
 
 	@ParameterizedTest
@@ -105,6 +106,7 @@ class SchemaIntegrationTests {
 						    set search_path = "Not there";
 						    \\i V1__event_log.sql
 						    \\i V2__table_listeners.sql
+						    \\i V4__retention.sql
 						""")
 				.hasMessageContaining("io/pgbus/store/schema")
 				.hasMessageContaining("pgbus.schema.initialize=always"));
@@ -132,13 +134,14 @@ class SchemaIntegrationTests {
 				.hasMessageContaining("""
 						    set search_path = "older";
 						    \\i V2__table_listeners.sql
+						    \\i V4__retention.sql
 						""")
 				.hasMessageNotContaining("V1__"));
 		BusApplication.on(database, "older").run((context) -> {
 			publishes(context);
 			listens(context);
 		});
-		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(2);
+		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(4);
 		assertThat(this.jdbc.sql("select estimated_events from older.stream_status where stream = 'before'")
 			.query(Long.class)
 			.single()).isOne();
@@ -263,6 +266,7 @@ class SchemaIntegrationTests {
 	private static void makeByHand(String schema) {
 		makeVersionOneByHand(schema);
 		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V2__table_listeners.sql"));
+		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V4__retention.sql"));
 	}
 
 	private static void makeVersionOneByHand(String schema) {
