@@ -107,8 +107,12 @@ final class RetentionBed implements AutoCloseable {
 		private final CursorStore cursors;
 
 		Reader(GroupStore.GroupIds ids) {
+			this(ids, 3);
+		}
+
+		Reader(GroupStore.GroupIds ids, int batchSize) {
 			this.cursors = new CursorStore(RetentionBed.this.database,
-					new Subscription(ids.groupId(), ids.streamIds(), null, null, 3, 1 << 20));
+					new Subscription(ids.groupId(), ids.streamIds(), null, null, batchSize, 1 << 20));
 		}
 
 		Claim claim() {
