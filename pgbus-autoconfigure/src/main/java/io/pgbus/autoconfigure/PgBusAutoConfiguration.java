@@ -23,6 +23,9 @@ import io.pgbus.core.PublisherMetrics;
 import io.pgbus.core.WakeUps;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.EventStore;
+import io.pgbus.store.Retention;
+import io.pgbus.store.RetentionMaintenance;
+import io.pgbus.store.RetentionStore;
 import io.pgbus.store.SchemaInitializer;
 import io.pgbus.store.StreamStore;
 import tools.jackson.databind.json.JsonMapper;
@@ -91,11 +94,20 @@ public final class PgBusAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean
 	StreamStore pgBusStreamStore(BusDatabase database, PgBusProperties properties) {
+		Map<String, Retention> retention = DeclaredRetention.of(properties.getStreams());
 		Map<String, Integer> partitions = new LinkedHashMap<>();
 		properties.getStreams().forEach((name, stream) -> partitions.put(name, stream.getPartitions()));
 		StreamStore streams = new StreamStore(database, partitions);
 		streams.createDeclared();
+		new RetentionStore(database).declare(retention);
 		return streams;
+	}
+
+	@Bean(initMethod = "start", destroyMethod = "close")
+	@ConditionalOnMissingBean
+	@ConditionalOnBooleanProperty(name = "pgbus.retention.enabled", matchIfMissing = true)
+	RetentionMaintenance pgBusRetentionMaintenance(BusDatabase database, PgBusProperties properties) {
+		return new RetentionMaintenance(database, properties.getRetention().toSettings());
 	}
 
 	@Bean

@@ -40,9 +40,11 @@ public class PgBusProperties {
 
 	/**
 	 * Streams to make at start-up, by name, each with its number of partitions (8 by
-	 * default), which cannot be changed later: pgbus.streams.orders.partitions=16. A name
-	 * that is not made of a-z, 0-9 and dashes stands in brackets:
-	 * pgbus.streams.[order.events].partitions=16. Other streams are made on first use.
+	 * default), which cannot be changed later, and how long it keeps its events (a
+	 * duration, "forever" or "consumed"): pgbus.streams.orders.partitions=16,
+	 * pgbus.streams.orders.retention=30d. A name that is not made of a-z, 0-9 and dashes
+	 * stands in brackets: pgbus.streams.[order.events].partitions=16. Other streams are
+	 * made on first use.
 	 */
 	private final Map<String, Stream> streams = new LinkedHashMap<>();
 
@@ -60,6 +62,9 @@ public class PgBusProperties {
 
 	@NestedConfigurationProperty
 	private final PgBusBackfillProperties backfill = new PgBusBackfillProperties();
+
+	@NestedConfigurationProperty
+	private final PgBusRetentionProperties retention = new PgBusRetentionProperties();
 
 	/**
 	 * Tables of table listeners by the name of their group, in place of those that the
@@ -105,6 +110,10 @@ public class PgBusProperties {
 
 	public PgBusBackfillProperties getBackfill() {
 		return this.backfill;
+	}
+
+	public PgBusRetentionProperties getRetention() {
+		return this.retention;
 	}
 
 	public Map<String, TableListener> getTableListeners() {
@@ -168,12 +177,27 @@ public class PgBusProperties {
 		 */
 		private int partitions = StreamStore.DEFAULT_PARTITIONS;
 
+		/**
+		 * How long events are kept: a duration; "consumed", until all groups have read
+		 * them; or "forever". By default what was declared before, and "forever" if
+		 * nothing was.
+		 */
+		private @Nullable String retention;
+
 		public int getPartitions() {
 			return this.partitions;
 		}
 
 		public void setPartitions(int partitions) {
 			this.partitions = partitions;
+		}
+
+		public @Nullable String getRetention() {
+			return this.retention;
+		}
+
+		public void setRetention(@Nullable String retention) {
+			this.retention = retention;
 		}
 
 	}

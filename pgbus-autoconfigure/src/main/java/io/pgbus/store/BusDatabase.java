@@ -10,6 +10,7 @@ import javax.sql.DataSource;
 
 import org.springframework.beans.BeanWrapper;
 import org.springframework.beans.BeanWrapperImpl;
+import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.jdbc.support.JdbcTransactionManager;
@@ -194,6 +195,19 @@ public final class BusDatabase {
 	 */
 	JdbcClient.StatementSpec ownVerbatim(String sql) {
 		return this.own.sql(sql);
+	}
+
+	/**
+	 * Runs a statement that PostgreSQL takes in no transaction, and cancels it when it
+	 * takes long. The driver sees to that: a setting would have to be made for the
+	 * session, which a pooler may give to others.
+	 * @param sql the SQL, with <code>{bus}</code> before the bus's names
+	 * @param timeoutSeconds how long it may take
+	 */
+	void runAlone(String sql, int timeoutSeconds) {
+		JdbcTemplate alone = new JdbcTemplate(this.apart);
+		alone.setQueryTimeout(timeoutSeconds);
+		alone.execute(sql(sql));
 	}
 
 	/**

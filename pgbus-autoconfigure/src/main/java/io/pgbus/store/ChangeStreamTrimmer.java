@@ -38,6 +38,13 @@ public final class ChangeStreamTrimmer {
 				or not exists (select from {bus}.table_listener l where l.group_id = c.group_id)
 			)""";
 
+	/** A cursor c keeps what it has not passed of its stream. */
+	static final String HOLDS = """
+			(
+				not exists (select from {bus}.table_stream t where t.stream_id = c.stream_id)
+				or %s
+			)""".formatted(COUNTS);
+
 	/** The horizon of a cursor k takes event e for done. */
 	private static final String IS_DONE = """
 			(

@@ -33,9 +33,14 @@ public final class FailureList {
 				where g.name = :group
 				order by f.event_id limit :limit
 			) p
-			left join {bus}.event e on e.stream_id = p.stream_id and e.partition = p.partition and e.id = p.event_id
+			left join lateral (
+				%s
+			) e on true
 			order by p.event_id
-			""".formatted(FailureFilter.MATCHES);
+			""".formatted(FailureFilter.MATCHES,
+			FailureStore.EVENT.replace("c.stream_id", "p.stream_id")
+				.replace("c.partition", "p.partition")
+				.replace("f.event_id", "p.event_id"));
 
 	private final RoundTrip page;
 

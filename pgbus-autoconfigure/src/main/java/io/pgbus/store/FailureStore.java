@@ -116,17 +116,34 @@ public final class FailureStore {
 			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
 			""";
 
+	/**
+	 * The event of a failure f of a cursor c: a query with at most one row. The copy is
+	 * made before the segment goes.
+	 */
+	static final String EVENT = """
+			select * from (
+				select e.tx, e.id, e.published_at, e.size, e.type, e.key, e.payload, e.headers from {bus}.event e
+				where e.stream_id = c.stream_id and e.partition = c.partition and e.id = f.event_id
+				union all
+				select e.tx, e.id, e.published_at, e.size, e.type, e.key, e.payload, e.headers from {bus}.kept_event e
+				where e.stream_id = c.stream_id and e.partition = c.partition and e.id = f.event_id
+			) e
+			limit 1
+			""";
+
 	/** Also those whose event is gone, as there is nothing else to wait for. */
 	private static final String DUE = """
 			select f.event_id, f.key as failed_key, f.attempts,
 				e.id, e.type, e.key, e.payload, e.headers, e.published_at, false as held
 			from {bus}.failed_event f
-			left join {bus}.event e on e.stream_id = :streamId and e.partition = :partition and e.id = f.event_id
 			join {bus}.cursor c on c.id = f.cursor_id
+			left join lateral (
+				%s
+			) e on true
 			where f.cursor_id = :cursorId and %s
 			order by f.next_attempt_at, f.ordinal
 			limit :limit
-			""".formatted(CursorStore.IS_DUE);
+			""".formatted(EVENT, CursorStore.IS_DUE);
 
 	private final BusDatabase database;
 
@@ -150,8 +167,7 @@ public final class FailureStore {
 	 * @return the events, longest due first
 	 */
 	public List<Due> due(Claim claim, @Nullable Set<String> types, int limit) {
-		Map<String, Object> parameters = new HashMap<>(Map.of("cursorId", claim.cursorId(), "streamId",
-				claim.streamId(), "partition", claim.partition(), "limit", limit));
+		Map<String, Object> parameters = new HashMap<>(Map.of("cursorId", claim.cursorId(), "limit", limit));
 		parameters.put("types", (types != null) ? types.toArray(new String[0]) : null);
 		List<Gone> gone = new ArrayList<>();
 		List<Due> dues = this.due.run(parameters, (row) -> {

@@ -41,3 +41,7 @@ grant select on :"schema".stream_status to :"role";
 grant select on :"schema".group_status to :"role";
 grant select on :"schema".in_flight to :"role";
 grant select on :"schema".failure to :"role";
+
+-- how long streams keep their events, and events that failures need and that are not in the log any more
+grant update (retention) on :"schema".stream to :"role";
+grant select on :"schema".kept_event to :"role";

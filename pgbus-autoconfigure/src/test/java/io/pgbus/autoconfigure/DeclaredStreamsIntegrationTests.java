@@ -5,6 +5,7 @@ import io.pgbus.OutgoingEvent;
 import io.pgbus.PgBusException;
 import io.pgbus.listener.PgListenerEndpoint;
 import io.pgbus.testing.TestDatabase;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -73,6 +74,42 @@ class DeclaredStreamsIntegrationTests {
 				.rootCause()
 				.isInstanceOf(PgBusException.class)
 				.hasMessageContaining("pgbus.streams declares"));
+	}
+
+	@Test
+	void howLongEventsAreKeptIsStoredAndStaysWhereItIsNotDeclared() {
+		BusApplication.on(database)
+			.withPropertyValues("pgbus.streams.a.retention=30d", "pgbus.streams.b.retention=Consumed",
+					"pgbus.streams.c.retention=PT36H", "pgbus.streams.d.partitions=8")
+			.run((context) -> assertThat(context).hasNotFailed());
+		assertThat(retention("a")).isEqualTo(30 * 86_400);
+		assertThat(retention("b")).isZero();
+		assertThat(retention("c")).isEqualTo(36 * 3600);
+		assertThat(retention("d")).isNull();
+		BusApplication.on(database)
+			.withPropertyValues("pgbus.streams.a.partitions=8", "pgbus.streams.c.retention=forever")
+			.run((context) -> assertThat(context).hasNotFailed());
+		assertThat(retention("a")).isEqualTo(30 * 86_400);
+		assertThat(retention("c")).isNull();
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "-1d", "0", "a while", "30d forever" })
+	void retentionThatIsNoneIsExplained(String retention) {
+		BusApplication.on(database)
+			.withPropertyValues("pgbus.streams.kept.retention=" + retention)
+			.run((context) -> assertThat(context).getFailure()
+				.hasStackTraceContaining("pgbus.streams.kept.retention is \"" + retention + "\"")
+				.hasStackTraceContaining("consumed"));
+	}
+
+	private static @Nullable Integer retention(String stream) {
+		return (Integer) database.jdbc()
+			.sql("select extract(epoch from retention)::int as seconds from pgbus.stream where name = ?")
+			.param(stream)
+			.query()
+			.singleRow()
+			.get("seconds");
 	}
 
 	@Test
