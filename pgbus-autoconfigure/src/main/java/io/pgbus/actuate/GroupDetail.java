@@ -2,7 +2,6 @@ package io.pgbus.actuate;
 
 import java.util.List;
 
-import io.pgbus.BackfillInfo;
 import io.pgbus.store.CursorStatus;
 
 /**
@@ -13,7 +12,7 @@ import io.pgbus.store.CursorStatus;
  * @param backfills its backfills, newest first
  * @since 0.1.0
  */
-public record GroupDetail(String group, List<CursorStatus> cursors, List<BackfillInfo> backfills) {
+public record GroupDetail(String group, List<CursorStatus> cursors, List<BackfillDetail> backfills) {
 
 	static final int LIMIT = 2000;
 

@@ -2,7 +2,6 @@ package io.pgbus.actuate;
 
 import java.util.List;
 
-import io.pgbus.BackfillInfo;
 import io.pgbus.BackfillOperations;
 import io.pgbus.BackfillRequest;
 import io.pgbus.PgBusException;
@@ -43,30 +42,31 @@ public record TableSide(@Nullable CaptureWatch capture, @Nullable BackfillOperat
 		return CaptureDetail.of(watch.look());
 	}
 
-	List<BackfillInfo> backfillsOf(String group) {
-		return (this.backfills != null) ? this.backfills.list(group).stream().limit(GroupDetail.LIMIT).toList()
+	List<BackfillDetail> backfillsOf(String group) {
+		return (this.backfills != null)
+				? this.backfills.list(group).stream().limit(GroupDetail.LIMIT).map(BackfillDetail::of).toList()
 				: List.of();
 	}
 
 	/** Takes no SQL: who may use the endpoint need not be one who may run any. */
-	BackfillInfo start(String group, @Nullable String table) {
+	BackfillDetail start(String group, @Nullable String table) {
 		if (table == null) {
 			throw new IllegalArgumentException("A backfill needs a table that the group listens to");
 		}
-		return operations().start(group, BackfillRequest.of(table));
+		return BackfillDetail.of(operations().start(group, BackfillRequest.of(table)));
 	}
 
-	BackfillInfo change(long id, BackfillAction action) {
+	BackfillDetail change(long id, BackfillAction action) {
 		BackfillOperations operations = operations();
 		if (operations.find(id).isEmpty()) {
 			throw new NotFoundException("There is no backfill " + id);
 		}
-		return switch (action) {
+		return BackfillDetail.of(switch (action) {
 			case PAUSE -> operations.pause(id);
 			case RESUME -> operations.resume(id);
 			case CANCEL -> operations.cancel(id);
 			case RESTART -> operations.restart(id);
-		};
+		});
 	}
 
 	private BackfillOperations operations() {

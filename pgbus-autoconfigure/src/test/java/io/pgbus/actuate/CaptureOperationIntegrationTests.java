@@ -134,6 +134,31 @@ class CaptureOperationIntegrationTests {
 		assertThat(this.application.get("/pgbus").at("capture/gaps")).isEqualTo("[]");
 	}
 
+	@Test
+	void anOperatorGivesAGroupTheRowsOfATableAgainAndSeesHowFarThatIs() {
+		insert(1);
+		insert(2);
+		await().untilAsserted(() -> assertThat(this.changes).hasSize(2));
+		Answer started = this.application.post("/pgbus/notes", "{'action': 'backfill', 'table': 'notes'}");
+		assertThat(started.status()).isEqualTo(200);
+		String id = started.at("id");
+		await().untilAsserted(() -> {
+			Answer group = this.application.get("/pgbus/notes");
+			assertThat(group.at("backfills/0/id")).isEqualTo(id);
+			assertThat(group.at("backfills/0/state")).isEqualTo("DONE");
+			assertThat(group.at("backfills/0/rowsRead")).isEqualTo("2");
+			assertThat(group.at("backfills/0/share")).isEqualTo("1.0");
+		});
+		assertThat(this.changes).hasSize(4);
+		assertThat(this.application.post("/pgbus", "{'backfill': " + id + ", 'action': 'restart'}").status())
+			.isEqualTo(200);
+		await().untilAsserted(() -> assertThat(this.changes).hasSize(6));
+		assertThat(this.application.post("/pgbus", "{'backfill': 999, 'action': 'pause'}").status()).isEqualTo(404);
+		assertThat(this.application.post("/pgbus/notes", "{'action': 'backfill'}").text()).contains("needs a table");
+		assertThat(this.application.post("/pgbus/notes", "{'action': 'backfill', 'table': 'pg_class'}").status())
+			.isEqualTo(400);
+	}
+
 	private void awaitCapture() {
 		await().untilAsserted(() -> assertThat(this.application.getBean(Capture.class).status().isLeader()).isTrue());
 	}
