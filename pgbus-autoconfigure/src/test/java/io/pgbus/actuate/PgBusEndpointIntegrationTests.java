@@ -231,8 +231,8 @@ class PgBusEndpointIntegrationTests {
 		assertRefused("/pgbus/none", "{'action': 'pause'}", 404, "no group");
 		assertRefused("/pgbus/billing/failures/17", "{'action': 'retry'}", 404, "not among");
 		assertRefused("/pgbus/none/failures", "{'action': 'retry', 'all': true}", 404, "no group");
-		assertRefused("/pgbus/billing", "{'action': 'explode'}", 400, "[pause, resume, seek]");
-		assertRefused("/pgbus/billing", "{}", 400, "[pause, resume, seek]");
+		assertRefused("/pgbus/billing", "{'action': 'explode'}", 400, "[pause, resume, seek, backfill]");
+		assertRefused("/pgbus/billing", "{}", 400, "[pause, resume, seek, backfill]");
 		assertRefused("/pgbus/billing", "{'action': 'seek'}", 400, "position");
 		assertRefused("/pgbus/billing", "{'action': 'seek', 'position': 'soon'}", 400, "earliest");
 		assertRefused("/pgbus/billing/failures", "{'action': 'retry'}", 400, "Say which events");
