@@ -7,6 +7,7 @@ import java.util.stream.Stream;
 import io.pgbus.Event;
 import io.pgbus.ListenedTable;
 import io.pgbus.listener.EventHandler;
+import io.pgbus.store.PublishedTable;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,9 +20,6 @@ import org.jspecify.annotations.Nullable;
 record TableRouter(String listener, List<Route> routes,
 		@Nullable ListenerMethod defaultMethod) implements EventHandler {
 
-	/** What the name of a table's stream begins with. */
-	private static final String STREAM_PREFIX = "table:";
-
 	boolean asynchronous() {
 		return Stream.concat(this.routes.stream().map(Route::method), Stream.ofNullable(this.defaultMethod))
 			.anyMatch(ListenerMethod::asynchronous);
@@ -29,7 +27,7 @@ record TableRouter(String listener, List<Route> routes,
 
 	@Override
 	public @Nullable CompletionStage<?> handle(List<Event<Object>> events) throws Exception {
-		String table = events.get(0).stream().substring(STREAM_PREFIX.length());
+		String table = PublishedTable.qualifiedNameOf(events.get(0).stream());
 		ListenerMethod method = this.routes.stream()
 			.filter((route) -> route.table().matches(table))
 			.map(Route::method)

@@ -1,12 +1,10 @@
 package io.pgbus.replication;
 
 import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 
 import io.pgbus.store.ChangeStreamTrimmer;
+import io.pgbus.store.Rounds;
 import io.pgbus.store.TableListenerStore;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,8 +19,6 @@ public final class CaptureMaintenance implements AutoCloseable {
 
 	private static final Logger logger = LoggerFactory.getLogger(CaptureMaintenance.class);
 
-	private static final long STOP_MILLIS = 10_000;
-
 	private final Capture capture;
 
 	private final ChangeStreamTrimmer trimmer;
@@ -31,13 +27,9 @@ public final class CaptureMaintenance implements AutoCloseable {
 
 	private final Publications publications;
 
-	private final Duration interval;
+	private final Rounds rounds;
 
 	private boolean failing;
-
-	private @Nullable CountDownLatch stop;
-
-	private @Nullable Thread thread;
 
 	/**
 	 * Creates the maintenance, which does nothing until it is started.
@@ -53,37 +45,21 @@ public final class CaptureMaintenance implements AutoCloseable {
 		this.trimmer = trimmer;
 		this.listeners = listeners;
 		this.publications = publications;
-		this.interval = interval;
+		this.rounds = new Rounds("pgbus-capture-maintenance", interval, this::tryRound, () -> {
+		});
 	}
 
 	/**
 	 * Starts the rounds, in a thread of its own. Does nothing if it has started.
 	 */
-	public synchronized void start() {
-		if (this.thread == null) {
-			CountDownLatch latch = new CountDownLatch(1);
-			Thread rounds = new Thread(() -> run(latch), "pgbus-capture-maintenance");
-			rounds.setDaemon(true);
-			this.stop = latch;
-			this.thread = rounds;
-			rounds.start();
-		}
-	}
-
-	private void run(CountDownLatch latch) {
-		try {
-			while (!latch.await(this.interval.toMillis(), TimeUnit.MILLISECONDS)) {
-				if (this.capture.status().isLeader()) {
-					tryRound();
-				}
-			}
-		}
-		catch (InterruptedException ex) {
-			logger.debug("The maintenance was interrupted", ex);
-		}
+	public void start() {
+		this.rounds.start();
 	}
 
 	private void tryRound() {
+		if (!this.capture.status().isLeader()) {
+			return;
+		}
 		try {
 			this.trimmer.trim();
 			dropUnused();
@@ -109,18 +85,8 @@ public final class CaptureMaintenance implements AutoCloseable {
 	 * Ends the rounds, and waits for one that is under way.
 	 */
 	@Override
-	public synchronized void close() {
-		if (this.thread == null || this.stop == null) {
-			return;
-		}
-		this.stop.countDown();
-		try {
-			this.thread.join(STOP_MILLIS);
-		}
-		catch (InterruptedException ex) {
-			Thread.currentThread().interrupt();
-		}
-		this.thread = null;
+	public void close() {
+		this.rounds.close();
 	}
 
 }

@@ -12,6 +12,8 @@ package io.pgbus.store;
  */
 public record PublishedTable(int id, String schema, String name, boolean wholeRows) {
 
+	private static final String STREAM_PREFIX = "table:";
+
 	/**
 	 * Returns the name with the schema, the same for a table in every place where the bus
 	 * names it. A part has quotes only if it has a dot or a quote in it.
@@ -26,7 +28,16 @@ public record PublishedTable(int id, String schema, String name, boolean wholeRo
 	 * @return the name
 	 */
 	public String stream() {
-		return "table:" + qualifiedName();
+		return STREAM_PREFIX + qualifiedName();
+	}
+
+	/**
+	 * Returns the table whose changes a stream has.
+	 * @param stream the name of the stream of a table
+	 * @return the name with the schema, as {@link #qualifiedName()} has it
+	 */
+	public static String qualifiedNameOf(String stream) {
+		return stream.substring(STREAM_PREFIX.length());
 	}
 
 	static String qualifiedName(String schema, String name) {

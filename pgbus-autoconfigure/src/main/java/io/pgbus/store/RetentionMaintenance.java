@@ -2,8 +2,6 @@ package io.pgbus.store;
 
 import java.time.Duration;
 import java.util.UUID;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -21,14 +19,10 @@ public final class RetentionMaintenance implements AutoCloseable {
 
 	private static final Logger logger = LoggerFactory.getLogger(RetentionMaintenance.class);
 
-	private static final long STOP_MILLIS = 10_000;
-
 	/** A step takes much less. */
 	private static final Duration SHORTEST_LEASE = Duration.ofMinutes(2);
 
 	private final RetentionStore store;
-
-	private final RetentionSettings settings;
 
 	private final RetentionRound round;
 
@@ -42,9 +36,7 @@ public final class RetentionMaintenance implements AutoCloseable {
 
 	private volatile @Nullable String trouble;
 
-	private @Nullable CountDownLatch stop;
-
-	private @Nullable Thread thread;
+	private final Rounds rounds;
 
 	/**
 	 * Creates the maintenance, which does nothing until it is started.
@@ -53,25 +45,18 @@ public final class RetentionMaintenance implements AutoCloseable {
 	 */
 	public RetentionMaintenance(BusDatabase database, RetentionSettings settings) {
 		this.store = new RetentionStore(database);
-		this.settings = settings;
 		Duration twice = settings.interval().multipliedBy(2);
 		this.lease = (twice.compareTo(SHORTEST_LEASE) > 0) ? twice : SHORTEST_LEASE;
 		this.round = new RetentionRound(database, settings, this::goesOn);
+		this.rounds = new Rounds("pgbus-retention", settings.interval(), this::tryRound, this::endLease);
 	}
 
 	/**
 	 * Starts the rounds, in a thread of its own, the first after one interval. Does
 	 * nothing if it has started.
 	 */
-	public synchronized void start() {
-		if (this.thread == null) {
-			CountDownLatch latch = new CountDownLatch(1);
-			Thread rounds = new Thread(() -> run(latch), "pgbus-retention");
-			rounds.setDaemon(true);
-			this.stop = latch;
-			this.thread = rounds;
-			rounds.start();
-		}
+	public void start() {
+		this.rounds.start();
 	}
 
 	/**
@@ -82,15 +67,9 @@ public final class RetentionMaintenance implements AutoCloseable {
 		return this.trouble;
 	}
 
-	private void run(CountDownLatch latch) {
+	private void endLease() {
 		try {
-			while (!latch.await(this.settings.interval().toMillis(), TimeUnit.MILLISECONDS)) {
-				tryRound();
-			}
 			this.store.endLease(this.holder);
-		}
-		catch (InterruptedException ex) {
-			logger.debug("The retention was interrupted", ex);
 		}
 		catch (RuntimeException ex) {
 			logger.debug("The lease could not be given back; it will run out", ex);
@@ -134,26 +113,15 @@ public final class RetentionMaintenance implements AutoCloseable {
 	}
 
 	private boolean goesOn() {
-		CountDownLatch latch = this.stop;
-		return (latch == null || latch.getCount() > 0) && this.store.takeLease(this.holder, this.lease);
+		return !this.rounds.isClosing() && this.store.takeLease(this.holder, this.lease);
 	}
 
 	/**
 	 * Ends the rounds, and waits for one that is under way.
 	 */
 	@Override
-	public synchronized void close() {
-		if (this.thread == null || this.stop == null) {
-			return;
-		}
-		this.stop.countDown();
-		try {
-			this.thread.join(STOP_MILLIS);
-		}
-		catch (InterruptedException ex) {
-			Thread.currentThread().interrupt();
-		}
-		this.thread = null;
+	public void close() {
+		this.rounds.close();
 	}
 
 }
