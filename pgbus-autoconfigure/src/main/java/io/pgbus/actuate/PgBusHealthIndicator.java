@@ -16,6 +16,7 @@ import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusProbe;
 import io.pgbus.store.NotificationListener;
+import io.pgbus.store.RetentionMaintenance;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
@@ -42,6 +43,8 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 
 	private final @Nullable CaptureWatch capture;
 
+	private final @Nullable RetentionMaintenance retention;
+
 	private final Duration patience;
 
 	private final SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-health-");
@@ -55,19 +58,24 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 	 * @param registry the listeners of this instance
 	 * @param notifications hears notifications, or {@code null} if this instance polls
 	 * @param capture looks at the capture of tables, or {@code null} if there is none
+	 * @param retention looks after the segments of the log, or {@code null} if this
+	 * instance does not
 	 */
 	public PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
-			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture) {
-		this(database, registry, notifications, capture, PATIENCE);
+			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture,
+			@Nullable RetentionMaintenance retention) {
+		this(database, registry, notifications, capture, retention, PATIENCE);
 	}
 
 	PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
-			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture, Duration patience) {
+			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture,
+			@Nullable RetentionMaintenance retention, Duration patience) {
 		super("The health of pgbus cannot be told");
 		this.probe = new BusProbe(database);
 		this.registry = registry;
 		this.notifications = notifications;
 		this.capture = capture;
+		this.retention = retention;
 		this.patience = patience;
 		this.executor.setDaemon(true);
 	}
@@ -78,6 +86,7 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		checkListeners(builder);
 		checkNotifications(builder);
 		checkCapture(builder);
+		checkRetention(builder);
 		checkDatabase(builder);
 	}
 
@@ -121,6 +130,14 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		}
 		if (status.remedy() != null) {
 			builder.withDetail("captureRemedy", status.remedy());
+		}
+	}
+
+	/** Publishing goes on for as long as there are segments ahead. */
+	private void checkRetention(Health.Builder builder) {
+		String trouble = (this.retention != null) ? this.retention.trouble() : null;
+		if (trouble != null) {
+			builder.withDetail("retentionWarning", trouble);
 		}
 	}
 

@@ -5,6 +5,7 @@ import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.NotificationListener;
+import io.pgbus.store.RetentionMaintenance;
 
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -30,8 +31,10 @@ public final class PgBusHealthContributorAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean(name = { "pgbusHealthIndicator", "pgbusHealthContributor" })
 	PgBusHealthIndicator pgbusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
-			ObjectProvider<NotificationListener> notifications, ObjectProvider<CaptureWatch> capture) {
-		return new PgBusHealthIndicator(database, registry, notifications.getIfAvailable(), capture.getIfAvailable());
+			ObjectProvider<NotificationListener> notifications, ObjectProvider<CaptureWatch> capture,
+			ObjectProvider<RetentionMaintenance> retention) {
+		return new PgBusHealthIndicator(database, registry, notifications.getIfAvailable(), capture.getIfAvailable(),
+				retention.getIfAvailable());
 	}
 
 }

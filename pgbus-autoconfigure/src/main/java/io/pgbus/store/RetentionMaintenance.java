@@ -79,14 +79,17 @@ public final class RetentionMaintenance implements AutoCloseable {
 	/** Runs a round, if it is this instance's turn. */
 	void tryRound() {
 		try {
-			if (!mayAlterTheLog() || !this.store.takeLease(this.holder, this.lease)) {
+			if (!mayAlterTheLog()) {
 				return;
 			}
-			RetentionRound.Done done = this.round.run();
-			if (done.dropped() > 0 || done.deleted() > 0) {
-				logger.info("Dropped {} segment(s) of the log, deleted {} event(s) from others", done.dropped(),
-						done.deleted());
+			if (this.store.takeLease(this.holder, this.lease)) {
+				RetentionRound.Done done = this.round.run();
+				if (done.dropped() > 0 || done.deleted() > 0) {
+					logger.info("Dropped {} segment(s) of the log, deleted {} event(s) from others", done.dropped(),
+							done.deleted());
+				}
 			}
+			// what was wrong here is another instance's business now, or is mended
 			this.failing = false;
 			this.trouble = null;
 		}

@@ -107,6 +107,17 @@ class PgBusHealthIndicatorIntegrationTests {
 	}
 
 	@Test
+	void segmentsThatCannotBeLookedAfterAreADetail() {
+		this.application = OperatedApplication.start(this.database, "pgbus.retention.interval=100ms");
+		this.database.jdbc().sql("alter table pgbus.retention_lease rename to lease_away").update();
+		await().untilAsserted(() -> assertThat(health().at("details/retentionWarning"))
+			.contains("segments of the log could not be looked after"));
+		assertThat(health().at("status")).isEqualTo("UP");
+		this.database.jdbc().sql("alter table pgbus.lease_away rename to retention_lease").update();
+		await().untilAsserted(() -> assertThat(health().at("details/retentionWarning")).isEqualTo("missing"));
+	}
+
+	@Test
 	void itCanBeSwitchedOff() {
 		this.application = OperatedApplication.start(this.database, "management.health.pgbus.enabled=false");
 		assertThat(this.application.get("/health/pgbus").status()).isEqualTo(404);
@@ -122,7 +133,7 @@ class PgBusHealthIndicatorIntegrationTests {
 			pool.setPassword(this.database.password());
 			pool.setMaximumPoolSize(1);
 			PgBusHealthIndicator indicator = new PgBusHealthIndicator(new BusDatabase((DataSource) pool, "pgbus"),
-					registry, null, null, Duration.ofMillis(50));
+					registry, null, null, null, Duration.ofMillis(50));
 			try (Connection taken = pool.getConnection()) {
 				Health health = indicator.health();
 				assertThat(health.getStatus()).isEqualTo(Status.DOWN);
