@@ -80,8 +80,6 @@ public final class Publications {
 
 	private final BusDatabase database;
 
-	private final OwnTransactions transactions;
-
 	private final PublicationNames names;
 
 	/**
@@ -92,7 +90,6 @@ public final class Publications {
 	 */
 	public Publications(BusDatabase database, CaptureSettings settings) {
 		this.database = database;
-		this.transactions = new OwnTransactions(database);
 		this.names = PublicationNames.of(settings.publication());
 	}
 
@@ -181,7 +178,7 @@ public final class Publications {
 		Set<Map.Entry<String, String>> kept = wanted.stream()
 			.map((table) -> Map.entry(table.schema(), table.table()))
 			.collect(Collectors.toSet());
-		return this.transactions.run((jdbc) -> jdbc.sql(MEMBERS)
+		return this.database.inOwnTransaction((jdbc) -> jdbc.sql(MEMBERS)
 			.param("name", publication)
 			.query((row, index) -> Map.entry(Map.entry(row.getString("nspname"), row.getString("relname")),
 					row.getString("quoted")))
@@ -196,7 +193,8 @@ public final class Publications {
 		for (int attempt = 1; !isThereAndFits(name, operations); attempt++) {
 			String quoted = name.replace("'", "''");
 			try {
-				this.transactions.run((jdbc) -> jdbc.sql(CREATE.formatted("'" + quoted + "'", operations)).update());
+				this.database
+					.inOwnTransaction((jdbc) -> jdbc.sql(CREATE.formatted("'" + quoted + "'", operations)).update());
 				logger.info("Made the publication {}", name);
 			}
 			catch (DataAccessException ex) {
@@ -211,8 +209,8 @@ public final class Publications {
 	}
 
 	private boolean isThereAndFits(String name, String operations) {
-		List<Boolean> fits = this.transactions
-			.run((jdbc) -> jdbc.sql(SETTINGS).param("name", name).query((row, index) -> {
+		List<Boolean> fits = this.database
+			.inOwnTransaction((jdbc) -> jdbc.sql(SETTINGS).param("name", name).query((row, index) -> {
 				if (row.getBoolean("puballtables")) {
 					throw new PgBusException(
 							("The publication \"%s\" is for all tables, and pgbus publishes only tables "
@@ -235,7 +233,7 @@ public final class Publications {
 
 	private TableFacts find(String name) {
 		try {
-			return this.transactions.run((jdbc) -> lookUp(jdbc, name));
+			return this.database.inOwnTransaction((jdbc) -> lookUp(jdbc, name));
 		}
 		catch (DataAccessException ex) {
 			throw new PgBusException("A table listener names the table [" + name + "], which could not be looked up: "
@@ -282,7 +280,7 @@ public final class Publications {
 	private void change(String sql, String doneState) {
 		for (int attempt = 1;; attempt++) {
 			try {
-				this.transactions.run((jdbc) -> {
+				this.database.inOwnTransaction((jdbc) -> {
 					jdbc.sql(LOCK_TIMEOUT).update();
 					return jdbc.sql(sql).update();
 				});

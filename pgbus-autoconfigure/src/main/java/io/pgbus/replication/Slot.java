@@ -45,7 +45,7 @@ public final class Slot {
 	/** Something to decode in this database, however little happens in it. */
 	private static final String HEARTBEAT = "select pg_logical_emit_message(false, 'pgbus', '')::text";
 
-	private final OwnTransactions transactions;
+	private final BusDatabase database;
 
 	private final String name;
 
@@ -55,7 +55,7 @@ public final class Slot {
 	 * @param settings has the name of the slot
 	 */
 	public Slot(BusDatabase database, CaptureSettings settings) {
-		this.transactions = new OwnTransactions(database);
+		this.database = database;
 		this.name = settings.slot();
 	}
 
@@ -64,8 +64,8 @@ public final class Slot {
 	 * @return the slot, or {@code null} if the server has none of that name
 	 */
 	public @Nullable SlotStatus status() {
-		return this.transactions
-			.run((jdbc) -> jdbc.sql(STATUS).param(this.name).query((row, index) -> read(row)).list())
+		return this.database
+			.inOwnTransaction((jdbc) -> jdbc.sql(STATUS).param(this.name).query((row, index) -> read(row)).list())
 			.stream()
 			.findFirst()
 			.orElse(null);
@@ -73,15 +73,15 @@ public final class Slot {
 
 	/** Which database of which server the bus is in, as a session's place. */
 	String place() {
-		return this.transactions
-			.run((jdbc) -> jdbc.sql(ReplicationSession.PLACE).query((row, index) -> row.getString("place")).single());
+		return this.database.inOwnTransaction(
+				(jdbc) -> jdbc.sql(ReplicationSession.PLACE).query((row, index) -> row.getString("place")).single());
 	}
 
 	/**
 	 * Writes to the log what the stream will pass, so that the slot can follow.
 	 */
 	void heartbeat() {
-		this.transactions.run((jdbc) -> jdbc.sql(HEARTBEAT).query(String.class).single());
+		this.database.inOwnTransaction((jdbc) -> jdbc.sql(HEARTBEAT).query(String.class).single());
 	}
 
 	static @Nullable SlotStatus inspect(Connection connection, String name) throws SQLException {

@@ -2,6 +2,7 @@ package io.pgbus.store;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -217,6 +218,19 @@ public final class BusDatabase {
 	 */
 	TransactionOperations ownTransaction() {
 		return this.ownTransaction;
+	}
+
+	/**
+	 * Runs work in a READ COMMITTED transaction apart from the caller's, whose statements
+	 * are no business of the bus's tables: nothing is put in the place of
+	 * <code>{bus}</code>.
+	 * @param <T> the type of the result
+	 * @param work the work
+	 * @return its result
+	 */
+	@SuppressWarnings("NullAway") // the result is null only if the work's is
+	public <T> T inOwnTransaction(Function<JdbcClient, T> work) {
+		return this.ownTransaction.execute((status) -> work.apply(this.own));
 	}
 
 	/**

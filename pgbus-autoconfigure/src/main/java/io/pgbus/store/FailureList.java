@@ -37,10 +37,7 @@ public final class FailureList {
 				%s
 			) e on true
 			order by p.event_id
-			""".formatted(FailureFilter.MATCHES,
-			FailureStore.EVENT.replace("c.stream_id", "p.stream_id")
-				.replace("c.partition", "p.partition")
-				.replace("f.event_id", "p.event_id"));
+			""".formatted(FailureFilter.MATCHES, FailureStore.event("p", "p"));
 
 	private final RoundTrip page;
 

@@ -116,21 +116,6 @@ public final class FailureStore {
 			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
 			""";
 
-	/**
-	 * The event of a failure f of a cursor c: a query with at most one row. The copy is
-	 * made before the segment goes.
-	 */
-	static final String EVENT = """
-			select * from (
-				select e.tx, e.id, e.published_at, e.size, e.type, e.key, e.payload, e.headers from {bus}.event e
-				where e.stream_id = c.stream_id and e.partition = c.partition and e.id = f.event_id
-				union all
-				select e.tx, e.id, e.published_at, e.size, e.type, e.key, e.payload, e.headers from {bus}.kept_event e
-				where e.stream_id = c.stream_id and e.partition = c.partition and e.id = f.event_id
-			) e
-			limit 1
-			""";
-
 	/** Also those whose event is gone, as there is nothing else to wait for. */
 	private static final String DUE = """
 			select f.event_id, f.key as failed_key, f.attempts,
@@ -143,7 +128,7 @@ public final class FailureStore {
 			where f.cursor_id = :cursorId and %s
 			order by f.next_attempt_at, f.ordinal
 			limit :limit
-			""".formatted(EVENT, CursorStore.IS_DUE);
+			""".formatted(event("c", "f"), CursorStore.IS_DUE);
 
 	private final BusDatabase database;
 
@@ -156,6 +141,27 @@ public final class FailureStore {
 	public FailureStore(BusDatabase database) {
 		this.database = database;
 		this.due = database.ownRoundTrip(DUE);
+	}
+
+	/**
+	 * The event of a failure: a query with at most one row. The copy is made before the
+	 * segment goes.
+	 * @param cursor what has stream_id and partition
+	 * @param failure what has event_id
+	 */
+	static String event(String cursor, String failure) {
+		return """
+				select * from (
+					select e.tx, e.id, e.published_at, e.size, e.type, e.key, e.payload, e.headers
+					from {bus}.event e
+					where e.stream_id = %1$s.stream_id and e.partition = %1$s.partition and e.id = %2$s.event_id
+					union all
+					select e.tx, e.id, e.published_at, e.size, e.type, e.key, e.payload, e.headers
+					from {bus}.kept_event e
+					where e.stream_id = %1$s.stream_id and e.partition = %1$s.partition and e.id = %2$s.event_id
+				) e
+				limit 1
+				""".formatted(cursor, failure);
 	}
 
 	/**
