@@ -48,10 +48,13 @@ class LargeBacklogIntegrationTests {
 		assertThat(this.bus.jdbc.sql("select * from consumed").query().singleRow()).containsEntry("events", EVENTS)
 			.containsEntry("bytes", EVENTS * (PAYLOAD_BYTES - 2));
 		assertThat(this.bus.failedEvents()).isEmpty();
-		assertThat(this.bus.jdbc
-			.sql("select count(*) from pgbus.cursor_state where owner is not null or position < ceiling")
-			.query(Long.class)
-			.single()).isZero();
+		// a stop may come before a worker has looked whether there is more, so a window
+		// may be open, but with
+		// nothing left in it
+		assertThat(this.bus.jdbc.sql("select sum(estimated_lag), count(consumer) from pgbus.group_status")
+			.query()
+			.singleRow()
+			.values()).hasToString("[0, 0]");
 	}
 
 }
