@@ -21,6 +21,7 @@ import io.pgbus.core.EventPublisherObservationConvention;
 import io.pgbus.core.PublisherInstruments;
 import io.pgbus.core.PublisherMetrics;
 import io.pgbus.core.WakeUps;
+import io.pgbus.listener.OutboxRelay;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.Retention;
@@ -134,7 +135,12 @@ public final class PgBusAutoConfiguration {
 	@ConditionalOnMissingBean(EventPublisher.class)
 	DefaultEventPublisher pgBusEventPublisher(BusDatabase database, StreamStore streams, EventConverter converter,
 			EventTypeResolver types, ObjectProvider<WakeUps> wakeUps, PgBusProperties properties,
-			PublisherInstruments instruments) {
+			PublisherInstruments instruments, ObjectProvider<OutboxRelay> outbox) {
+		OutboxRelay relay = outbox.getIfAvailable();
+		if (relay != null) {
+			return new DefaultEventPublisher(relay.database(), new EventStore(relay.database(), relay.streams()),
+					converter, types, relay::published, properties.getPublisher().getMaxPayload(), instruments);
+		}
 		// looked up at the first event, as they may need who publishes, and once
 		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new DefaultEventPublisher(database, new EventStore(database, streams), converter, types,

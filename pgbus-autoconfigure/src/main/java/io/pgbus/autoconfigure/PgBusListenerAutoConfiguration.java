@@ -116,9 +116,9 @@ public final class PgBusListenerAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	BusTransactions pgBusTransactions(BusDatabase database,
+	BusTransactions pgBusTransactions(BusDatabase database, ObjectProvider<OwnDatabase> own,
 			ObjectProvider<PlatformTransactionManager> transactionManagers) {
-		return BusTransactions.of(database, transactionManagers);
+		return BusTransactions.of(database, own.getIfAvailable(), transactionManagers);
 	}
 
 	@Bean
@@ -149,10 +149,13 @@ public final class PgBusListenerAutoConfiguration {
 			EventConverter converter, BusConsumer consumer, BusTransactions transactions, ListenerDefaults defaults,
 			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
 			ListenerInstruments instruments, ObjectProvider<TableSubscriptions> tables, Environment environment) {
-		return new DefaultPgListenerContainerRegistry(
-				new ListenerRuntime(database, groups, converter, consumer, transactions.transactionManager(),
-						errorHandler.getIfAvailable(), deadLetterListeners.orderedStream().toList(),
-						Threading.VIRTUAL.isActive(environment), defaults, instruments, tables.getIfAvailable()));
+		if (transactions.inbox() != null) {
+			consumer.whenBuried(transactions.inbox()::terminate);
+		}
+		return new DefaultPgListenerContainerRegistry(new ListenerRuntime(database, groups, converter, consumer,
+				transactions.transactionManager(), transactions.inbox(), errorHandler.getIfAvailable(),
+				deadLetterListeners.orderedStream().toList(), Threading.VIRTUAL.isActive(environment), defaults,
+				instruments, tables.getIfAvailable()));
 	}
 
 }

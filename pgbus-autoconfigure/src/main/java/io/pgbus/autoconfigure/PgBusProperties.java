@@ -64,6 +64,12 @@ public class PgBusProperties {
 	private final PgBusBackfillProperties backfill = new PgBusBackfillProperties();
 
 	@NestedConfigurationProperty
+	private final PgBusDataSourceProperties datasource = new PgBusDataSourceProperties();
+
+	@NestedConfigurationProperty
+	private final PgBusOutboxProperties outbox = new PgBusOutboxProperties();
+
+	@NestedConfigurationProperty
 	private final PgBusRetentionProperties retention = new PgBusRetentionProperties();
 
 	/**
@@ -110,6 +116,14 @@ public class PgBusProperties {
 
 	public PgBusBackfillProperties getBackfill() {
 		return this.backfill;
+	}
+
+	public PgBusDataSourceProperties getDatasource() {
+		return this.datasource;
+	}
+
+	public PgBusOutboxProperties getOutbox() {
+		return this.outbox;
 	}
 
 	public PgBusRetentionProperties getRetention() {

@@ -9,6 +9,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -52,6 +53,8 @@ public final class BusConsumer implements WakeUps {
 	private final IntConsumer onRegistered;
 
 	private final Map<String, Member> members = new ConcurrentHashMap<>();
+
+	private final List<IntConsumer> whenBuried = new CopyOnWriteArrayList<>();
 
 	private final Queue<Runnable> whenReachable = new ConcurrentLinkedQueue<>();
 
@@ -103,6 +106,14 @@ public final class BusConsumer implements WakeUps {
 	}
 
 	/**
+	 * Does something whenever this instance has found another one dead.
+	 * @param task is given the id of that consumer
+	 */
+	public void whenBuried(IntConsumer task) {
+		this.whenBuried.add(task);
+	}
+
+	/**
 	 * Registers the consumer and starts to look for work. Does nothing if it has started.
 	 */
 	public synchronized void start() {
@@ -143,6 +154,11 @@ public final class BusConsumer implements WakeUps {
 		if (interrupted) {
 			Thread.currentThread().interrupt();
 		}
+	}
+
+	/** Whether a listener of this instance has the stream. */
+	boolean hears(int streamId) {
+		return this.members.values().stream().anyMatch((member) -> member.streamIds().contains(streamId));
 	}
 
 	@Override
@@ -279,6 +295,7 @@ public final class BusConsumer implements WakeUps {
 		for (int dead : sight.dead()) {
 			int freed = suspects.contains(dead) ? this.store.bury(dead) : -1;
 			if (freed >= 0) {
+				this.whenBuried.forEach((task) -> task.accept(dead));
 				logger.warn("Consumer {} is dead; {} cursor(s) it held are free", dead, freed);
 				this.members.values().forEach((member) -> member.signal().published(WakeUpCause.POLL));
 			}

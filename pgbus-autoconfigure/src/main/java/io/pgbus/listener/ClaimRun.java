@@ -7,6 +7,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 import io.pgbus.Event;
 import io.pgbus.UnreadableEventException;
@@ -16,6 +17,7 @@ import io.pgbus.store.FailureStore.Due;
 import io.pgbus.store.FailureStore.Failure;
 import io.pgbus.store.Holder;
 import io.pgbus.store.StoredEvent;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Handles the events of one read, and the failed events of the same cursor that are due.
@@ -31,6 +33,8 @@ final class ClaimRun {
 	private final FirstFailures failures;
 
 	private final Progress progress;
+
+	private @Nullable Set<Long> done;
 
 	ClaimRun(ContainerWork work, Holder holder, Claim claim) {
 		this(work, holder, claim, FirstFailures.of(work.failures()));
@@ -54,6 +58,7 @@ final class ClaimRun {
 	 * what is due is looked at until nothing is.
 	 */
 	void tryDueAgain() {
+		doneElsewhere();
 		int left = this.work.batchSize();
 		while (left > 0) {
 			List<Due> dues = this.work.failures().due(this.claim, this.work.types(), left);
@@ -123,11 +128,12 @@ final class ClaimRun {
 	 */
 	private List<StoredEvent> wanted(Map<Long, Throwable> known) {
 		ContainerWork.Filter filter = this.work.filter();
+		List<StoredEvent> undone = undone();
 		if (this.claim.isFiltered() || filter == null) {
-			return this.claim.events();
+			return undone;
 		}
 		List<StoredEvent> wanted = new ArrayList<>();
-		for (StoredEvent event : this.claim.events()) {
+		for (StoredEvent event : undone) {
 			HandlerFailure failure = this.work.attempt(event.id(), () -> {
 				try {
 					if (filter.matches(this.claim, event)) {
@@ -145,6 +151,24 @@ final class ClaimRun {
 			}
 		}
 		return wanted;
+	}
+
+	private List<StoredEvent> undone() {
+		if (this.claim.events().isEmpty()) {
+			return List.of();
+		}
+		Set<Long> done = doneElsewhere();
+		return done.isEmpty() ? this.claim.events()
+				: this.claim.events().stream().filter((event) -> !done.contains(event.id())).toList();
+	}
+
+	private Set<Long> doneElsewhere() {
+		Set<Long> ids = this.done;
+		if (ids == null) {
+			ids = this.work.delivery().takeUp(this.claim);
+			this.done = ids;
+		}
+		return ids;
 	}
 
 	private void hold(Deque<StoredEvent> rest) {

@@ -3,6 +3,7 @@ package io.pgbus.listener;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Set;
 
 import io.pgbus.store.Claim;
 import io.pgbus.store.FailureStore.Due;
@@ -24,6 +25,11 @@ final class CountedDelivery implements Delivery {
 		this.delivery = delivery;
 		this.group = group;
 		this.metrics = metrics;
+	}
+
+	@Override
+	public Set<Long> takeUp(Claim claim) {
+		return this.delivery.takeUp(claim);
 	}
 
 	@Override

@@ -73,7 +73,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 	DefaultPgListenerContainer(PgListenerEndpoint endpoint, ListenerRuntime runtime) {
 		this.endpoint = endpoint;
 		this.runtime = runtime;
-		this.delivery = deliveryOf(endpoint, runtime.defaults());
+		this.delivery = deliveryOf(endpoint, runtime);
 		this.concurrency = (endpoint.concurrency() != null) ? endpoint.concurrency() : runtime.defaults().concurrency();
 		this.signal = new WorkSignal(this.concurrency,
 				(cause) -> runtime.instruments().metrics().wokenUp(endpoint.group(), cause));
@@ -82,14 +82,21 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		this.idleness = new Idleness(runtime.defaults().idleEventInterval());
 	}
 
-	private static DeliveryMode deliveryOf(PgListenerEndpoint endpoint, ListenerDefaults defaults) {
-		if (!endpoint.asynchronous()) {
-			return (endpoint.delivery() != null) ? endpoint.delivery() : defaults.delivery();
+	private static DeliveryMode deliveryOf(PgListenerEndpoint endpoint, ListenerRuntime runtime) {
+		String obstacle = null;
+		if (endpoint.asynchronous()) {
+			obstacle = "finishes its work elsewhere, so it cannot be EXACTLY_ONCE: the transaction would be committed "
+					+ "before the work is done. Use AT_LEAST_ONCE, or handle events before the method returns.";
+		}
+		else if (runtime.inbox() != null && !endpoint.tables().isEmpty()) {
+			obstacle = "listens to tables, so it cannot be EXACTLY_ONCE where the bus is in another database: the "
+					+ "inbox knows nothing of rows that are read in chunks. Use AT_LEAST_ONCE.";
+		}
+		if (obstacle == null) {
+			return (endpoint.delivery() != null) ? endpoint.delivery() : runtime.defaults().delivery();
 		}
 		if (endpoint.delivery() == DeliveryMode.EXACTLY_ONCE) {
-			throw new IllegalArgumentException("The listener \"" + endpoint.id()
-					+ "\" finishes its work elsewhere, so it cannot be EXACTLY_ONCE: the transaction would be committed "
-					+ "before the work is done. Use AT_LEAST_ONCE, or handle events before the method returns.");
+			throw new IllegalArgumentException("The listener \"" + endpoint.id() + "\" " + obstacle);
 		}
 		return DeliveryMode.AT_LEAST_ONCE;
 	}
@@ -227,7 +234,11 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 					+ "transaction manager for the bus's DataSource, so what the handler does and that it is done are no one "
 					+ "transaction. Use AT_LEAST_ONCE, or let the bus live in the application's DataSource.");
 		}
-		return new ExactlyOnceDelivery(handler, this.runtime.ledger(), this.runtime.failures(),
+		if (this.runtime.inbox() == null) {
+			return new ExactlyOnceDelivery(handler, this.runtime.ledger(), this.runtime.failures(),
+					this.runtime.transactionManager());
+		}
+		return new InboxDelivery(handler, this.runtime.inbox(), this.runtime.failures(),
 				this.runtime.transactionManager());
 	}
 

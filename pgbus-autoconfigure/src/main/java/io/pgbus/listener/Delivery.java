@@ -1,6 +1,7 @@
 package io.pgbus.listener;
 
 import java.util.List;
+import java.util.Set;
 
 import io.pgbus.store.Claim;
 import io.pgbus.store.FailureStore.Due;
@@ -11,6 +12,16 @@ import io.pgbus.store.StoredEvent;
  * How the handler and the record of what it has done go together.
  */
 interface Delivery {
+
+	/**
+	 * Comes before the first event of a claim.
+	 * @return those of its events that are known to be done elsewhere than in the claim's
+	 * database
+	 * @throws LostCursorException if the cursor is another's
+	 */
+	default Set<Long> takeUp(Claim claim) {
+		return Set.of();
+	}
 
 	/**
 	 * Handles events for the first time.

@@ -2,6 +2,7 @@ package io.pgbus.listener;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 
 import io.pgbus.store.Claim;
 import io.pgbus.store.FailureStore.Due;
@@ -71,6 +72,11 @@ final class Idleness {
 
 		WatchedDelivery(Delivery delivery) {
 			this.delivery = delivery;
+		}
+
+		@Override
+		public Set<Long> takeUp(Claim claim) {
+			return this.delivery.takeUp(claim);
 		}
 
 		@Override

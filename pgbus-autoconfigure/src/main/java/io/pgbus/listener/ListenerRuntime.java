@@ -8,6 +8,7 @@ import io.pgbus.core.EventConverter;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.FailureStore;
 import io.pgbus.store.GroupStore;
+import io.pgbus.store.Inbox;
 import io.pgbus.store.Ledger;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +22,10 @@ import org.springframework.transaction.PlatformTransactionManager;
  * @param converter reads events
  * @param consumer this application instance
  * @param transactionManager the application's transaction manager of the bus's
- * DataSource, or {@code null} if there is none, and so no exactly-once delivery
+ * DataSource, or of the inbox's, or {@code null} if there is none, and so no exactly-once
+ * delivery
+ * @param inbox the inbox in the database of the handlers' effects, or {@code null} if
+ * that is the bus's own
  * @param errorHandler is asked about failures of listeners that name no error handler, or
  * {@code null}
  * @param deadLetterListeners see every death
@@ -32,9 +36,9 @@ import org.springframework.transaction.PlatformTransactionManager;
  * @since 0.1.0
  */
 public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
-		@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
-		List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults,
-		ListenerInstruments instruments, @Nullable TableSubscriptions tables) {
+		@Nullable PlatformTransactionManager transactionManager, @Nullable Inbox inbox,
+		@Nullable EventErrorHandler errorHandler, List<DeadLetterListener> deadLetterListeners, boolean virtualThreads,
+		ListenerDefaults defaults, ListenerInstruments instruments, @Nullable TableSubscriptions tables) {
 
 	/**
 	 * Creates a runtime whose listeners nothing watches, and none of which listens to
@@ -52,7 +56,7 @@ public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConv
 	public ListenerRuntime(BusDatabase database, GroupStore groups, EventConverter converter, BusConsumer consumer,
 			@Nullable PlatformTransactionManager transactionManager, @Nullable EventErrorHandler errorHandler,
 			List<DeadLetterListener> deadLetterListeners, boolean virtualThreads, ListenerDefaults defaults) {
-		this(database, groups, converter, consumer, transactionManager, errorHandler, deadLetterListeners,
+		this(database, groups, converter, consumer, transactionManager, null, errorHandler, deadLetterListeners,
 				virtualThreads, defaults, ListenerInstruments.NONE, null);
 	}
 

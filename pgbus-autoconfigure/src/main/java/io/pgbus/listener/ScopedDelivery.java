@@ -1,6 +1,7 @@
 package io.pgbus.listener;
 
 import java.util.List;
+import java.util.Set;
 
 import io.pgbus.store.Claim;
 import io.pgbus.store.FailureStore.Due;
@@ -20,6 +21,11 @@ final class ScopedDelivery implements Delivery {
 	ScopedDelivery(Delivery delivery, HandlerScope scope) {
 		this.delivery = delivery;
 		this.scope = scope;
+	}
+
+	@Override
+	public Set<Long> takeUp(Claim claim) {
+		return this.delivery.takeUp(claim);
 	}
 
 	@Override

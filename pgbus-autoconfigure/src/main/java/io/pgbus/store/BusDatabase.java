@@ -2,6 +2,7 @@ package io.pgbus.store;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
@@ -98,6 +99,14 @@ public final class BusDatabase {
 	 */
 	public String schema() {
 		return this.schema;
+	}
+
+	/**
+	 * Returns what tells the bus in this database from all others.
+	 * @return the id
+	 */
+	public UUID busId() {
+		return own("select id from {bus}.bus").query(UUID.class).single();
 	}
 
 	/**

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param position the id up to which the window is done
  * @param readingTo the position once these events are done
  * @param ceiling the position at which the window is done
+ * @param window what tells the window from all others of the cursor
  * @param isFiltered whether the listener's filter, if it has one, was asked about the
  * events
  * @param retriesDue whether failed events of this cursor wait to be tried again
@@ -26,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public record Claim(int cursorId, long version, String stream, int streamId, int partition, long position,
-		long readingTo, long ceiling, boolean isFiltered, boolean retriesDue, @Nullable String awaitsType,
-		List<StoredEvent> events, List<Long> done) {
+		long readingTo, long ceiling, String window, boolean isFiltered, boolean retriesDue,
+		@Nullable String awaitsType, List<StoredEvent> events, List<Long> done) {
 
 	/**
 	 * Returns the partition of an event.

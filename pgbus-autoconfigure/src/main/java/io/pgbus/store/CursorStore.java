@@ -250,7 +250,7 @@ public final class CursorStore {
 			)
 			select n.cursor_id, n.version, n.stream, n.stream_id, n.partition, n.position,
 				case when n.waits then n.position else n.ceiling end as ceiling, n.retries_due,
-				r.reading_to,
+				r.reading_to, n.high_snapshot::text as high_snapshot,
 				case when (select count(*) from batch) = (select count(*) from counted where not is_beyond)
 					then r.next_type end as awaits_type,
 				b.id, b.type, b.key, b.payload, b.headers, b.published_at, b.held, b.done
@@ -446,6 +446,8 @@ public final class CursorStore {
 		long position = row.getLong("position");
 		long readingTo = row.getLong("reading_to");
 		long ceiling = row.getLong("ceiling");
+		// each window ends with a snapshot that none before it had
+		String window = row.getString("high_snapshot");
 		boolean retriesDue = row.getBoolean("retries_due");
 		String awaitsType = row.getString("awaits_type");
 		do {
@@ -458,7 +460,7 @@ public final class CursorStore {
 		}
 		while (row.next());
 		return Optional.of(new Claim(cursorId, version, stream, streamId, partition, position, readingTo, ceiling,
-				isFiltered, retriesDue, awaitsType, events, done));
+				window, isFiltered, retriesDue, awaitsType, events, done));
 	}
 
 	static StoredEvent readEvent(ResultSet row) throws SQLException {

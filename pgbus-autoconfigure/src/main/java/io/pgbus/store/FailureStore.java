@@ -118,7 +118,7 @@ public final class FailureStore {
 
 	/** Also those whose event is gone, as there is nothing else to wait for. */
 	private static final String DUE = """
-			select f.event_id, f.key as failed_key, f.attempts,
+			select f.event_id, f.key as failed_key, f.attempts, f.ordinal,
 				e.id, e.type, e.key, e.payload, e.headers, e.published_at, false as held
 			from {bus}.failed_event f
 			join {bus}.cursor c on c.id = f.cursor_id
@@ -180,7 +180,7 @@ public final class FailureStore {
 			List<Due> found = new ArrayList<>();
 			while (row.next()) {
 				if (row.getString("payload") != null) {
-					found.add(new Due(CursorStore.readEvent(row), row.getInt("attempts")));
+					found.add(new Due(CursorStore.readEvent(row), row.getInt("attempts"), row.getLong("ordinal")));
 				}
 				else {
 					gone.add(new Gone(row.getLong("event_id"), row.getString("failed_key"), row.getInt("attempts")));
@@ -288,6 +288,7 @@ public final class FailureStore {
 		return whileHeld(claim, () -> {
 			remove(this.database.own(RESOLVE), claim, due);
 			promote(this.database.own(PROMOTE), claim.cursorId(), due.event().key());
+			enterIfAhead(this.database.own(ENTER_IF_AHEAD), claim, due);
 		});
 	}
 
@@ -310,13 +311,7 @@ public final class FailureStore {
 			return false;
 		}
 		promote(this.database.joining(PROMOTE), claim.cursorId(), due.event().key());
-		this.database.joining(ENTER_IF_AHEAD)
-			.param("cursorId", claim.cursorId())
-			.param("version", claim.version())
-			.param("streamId", claim.streamId())
-			.param("partition", claim.partition())
-			.param("eventId", due.event().id())
-			.update();
+		enterIfAhead(this.database.joining(ENTER_IF_AHEAD), claim, due);
 		return isHeld(this.database.joining(IS_HELD), claim);
 	}
 
@@ -348,6 +343,15 @@ public final class FailureStore {
 			.update();
 	}
 
+	private static void enterIfAhead(StatementSpec statement, Claim claim, Due due) {
+		statement.param("cursorId", claim.cursorId())
+			.param("version", claim.version())
+			.param("streamId", claim.streamId())
+			.param("partition", claim.partition())
+			.param("eventId", due.event().id())
+			.update();
+	}
+
 	private static void promote(StatementSpec statement, int cursorId, @Nullable String key) {
 		if (key != null) {
 			statement.param("cursorId", cursorId).param("key", key).update();
@@ -373,8 +377,9 @@ public final class FailureStore {
 	 *
 	 * @param event the event
 	 * @param attempts how often it has been tried
+	 * @param ordinal what tells this failure from all others
 	 */
-	public record Due(StoredEvent event, int attempts) {
+	public record Due(StoredEvent event, int attempts, long ordinal) {
 
 	}
 

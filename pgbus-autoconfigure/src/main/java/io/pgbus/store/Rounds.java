@@ -1,7 +1,7 @@
 package io.pgbus.store;
 
 import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
@@ -28,7 +28,7 @@ public final class Rounds implements AutoCloseable {
 
 	private final Runnable end;
 
-	private volatile @Nullable CountDownLatch stop;
+	private volatile @Nullable Signal signal;
 
 	private @Nullable Thread thread;
 
@@ -51,18 +51,28 @@ public final class Rounds implements AutoCloseable {
 	 */
 	public synchronized void start() {
 		if (this.thread == null) {
-			CountDownLatch latch = new CountDownLatch(1);
-			Thread started = new Thread(() -> run(latch), this.threadName);
+			Signal fresh = new Signal();
+			Thread started = new Thread(() -> run(fresh), this.threadName);
 			started.setDaemon(true);
-			this.stop = latch;
+			this.signal = fresh;
 			this.thread = started;
 			started.start();
 		}
 	}
 
-	private void run(CountDownLatch latch) {
+	/**
+	 * Lets the next round begin at once. Does nothing if the rounds have not started.
+	 */
+	public void hurry() {
+		Signal current = this.signal;
+		if (current != null) {
+			current.wakeUp.release();
+		}
+	}
+
+	private void run(Signal current) {
 		try {
-			while (!latch.await(this.interval.toMillis(), TimeUnit.MILLISECONDS)) {
+			while (!current.isClosingAfter(this.interval)) {
 				this.round.run();
 			}
 			this.end.run();
@@ -77,8 +87,8 @@ public final class Rounds implements AutoCloseable {
 	 * @return whether they were closed
 	 */
 	public boolean isClosing() {
-		CountDownLatch latch = this.stop;
-		return latch != null && latch.getCount() == 0;
+		Signal current = this.signal;
+		return current != null && current.closing;
 	}
 
 	/**
@@ -86,12 +96,13 @@ public final class Rounds implements AutoCloseable {
 	 */
 	@Override
 	public synchronized void close() {
-		CountDownLatch latch = this.stop;
+		Signal current = this.signal;
 		Thread started = this.thread;
-		if (started == null || latch == null) {
+		if (started == null || current == null) {
 			return;
 		}
-		latch.countDown();
+		current.closing = true;
+		current.wakeUp.release();
 		try {
 			started.join(STOP_MILLIS);
 		}
@@ -99,6 +110,25 @@ public final class Rounds implements AutoCloseable {
 			Thread.currentThread().interrupt();
 		}
 		this.thread = null;
+	}
+
+	/**
+	 * What the thread of one start waits for.
+	 */
+	private static final class Signal {
+
+		private final Semaphore wakeUp = new Semaphore(0);
+
+		private volatile boolean closing;
+
+		/** Waits for an interval, or for less if it is hurried or closed. */
+		boolean isClosingAfter(Duration interval) throws InterruptedException {
+			if (this.wakeUp.tryAcquire(interval.toMillis(), TimeUnit.MILLISECONDS)) {
+				this.wakeUp.drainPermits();
+			}
+			return this.closing;
+		}
+
 	}
 
 }

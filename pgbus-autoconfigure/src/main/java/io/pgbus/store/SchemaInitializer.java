@@ -25,7 +25,7 @@ import org.springframework.jdbc.CannotGetJdbcConnectionException;
 public final class SchemaInitializer {
 
 	/** The version of the schema that the statements of this package need. */
-	static final int VERSION = 4;
+	static final int VERSION = 5;
 
 	/** SQL-standard function bodies came with it. */
 	private static final int OLDEST_SERVER = 14;

@@ -38,6 +38,8 @@ public final class StreamStore {
 			select partitions from {bus}.stream where name = :name
 			""";
 
+	private static final String NAMES = "select name from {bus}.stream order by name";
+
 	private final BusDatabase database;
 
 	private final Map<String, Integer> declared;
@@ -83,6 +85,14 @@ public final class StreamStore {
 			throw new PgBusException("pgbus.streams declares " + partitions + " partitions for the stream \"" + name
 					+ "\". A stream has 1 to " + MAX_PARTITIONS + ".");
 		}
+	}
+
+	/**
+	 * Returns the names of all streams.
+	 * @return the names, in order
+	 */
+	public List<String> names() {
+		return this.database.own(NAMES).query((row, index) -> row.getString("name")).list();
 	}
 
 	/**

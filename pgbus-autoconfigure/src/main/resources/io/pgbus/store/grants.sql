@@ -45,3 +45,7 @@ grant select on :"schema".failure to :"role";
 -- how long streams keep their events, and events that failures need and that are not in the log any more
 grant update (retention) on :"schema".stream to :"role";
 grant select on :"schema".kept_event to :"role";
+
+-- where the bus and the data are in two databases, in both
+grant select, insert, delete on :"schema".inbox to :"role";
+grant select, insert, delete on :"schema".inbox_entry to :"role";

@@ -45,7 +45,8 @@ final class BusApplication {
 				DataSourceTransactionManagerAutoConfiguration.class, JdbcTemplateAutoConfiguration.class,
 				JdbcClientAutoConfiguration.class, TransactionAutoConfiguration.class, PgBusAutoConfiguration.class,
 				PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class,
-				PgBusCaptureAutoConfiguration.class));
+				PgBusCaptureAutoConfiguration.class, PgBusDataSourceAutoConfiguration.class,
+				PgBusOutboxAutoConfiguration.class));
 	}
 
 	/** An application whose DataSource is this database, with a schema of its own. */
@@ -57,6 +58,13 @@ final class BusApplication {
 
 	static ApplicationContextRunner on(TestDatabase database) {
 		return on(database, "pgbus");
+	}
+
+	/** An application whose data is in one database and whose bus is in another. */
+	static ApplicationContextRunner on(TestDatabase data, TestDatabase bus) {
+		return on(data).withPropertyValues("pgbus.datasource.url=" + bus.jdbcUrl(),
+				"pgbus.datasource.username=" + bus.username(), "pgbus.datasource.password=" + bus.password(),
+				"pgbus.datasource.hikari.minimum-idle=0", "pgbus.datasource.hikari.maximum-pool-size=6");
 	}
 
 	static AutoConfigurations flyway() {

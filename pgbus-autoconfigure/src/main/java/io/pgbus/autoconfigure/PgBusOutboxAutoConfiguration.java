@@ -1,0 +1,135 @@
+package io.pgbus.autoconfigure;
+
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+import javax.sql.DataSource;
+
+import io.pgbus.DeliveryMode;
+import io.pgbus.PgBusException;
+import io.pgbus.RetryPolicy;
+import io.pgbus.StartPosition;
+import io.pgbus.autoconfigure.PgBusProperties.Schema.Initialize;
+import io.pgbus.core.EventConverter;
+import io.pgbus.core.WakeUps;
+import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.ListenerDefaults;
+import io.pgbus.listener.ListenerInstruments;
+import io.pgbus.listener.ListenerRuntime;
+import io.pgbus.listener.OutboxRelay;
+import io.pgbus.store.BusDatabase;
+import io.pgbus.store.ConsumerStore;
+import io.pgbus.store.EventStore;
+import io.pgbus.store.GroupStore;
+import io.pgbus.store.Inbox;
+import io.pgbus.store.RetentionMaintenance;
+import io.pgbus.store.SchemaInitializer;
+import io.pgbus.store.StreamStore;
+
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
+import org.springframework.boot.thread.Threading;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.core.env.Environment;
+import org.springframework.util.function.SingletonSupplier;
+
+/**
+ * Auto-configuration of the outbox of an application whose bus is in another database.
+ *
+ * @since 0.1.0
+ */
+@AutoConfiguration(after = PgBusListenerAutoConfiguration.class)
+@ConditionalOnBean(BusDatabase.class)
+@ConditionalOnSingleCandidate(DataSource.class)
+@Conditional(PgBusOutboxAutoConfiguration.OnOutbox.class)
+public final class PgBusOutboxAutoConfiguration {
+
+	@Bean
+	@DependsOnDatabaseInitialization
+	@ConditionalOnMissingBean
+	OwnDatabase pgBusOwnDatabase(DataSource dataSource, BusDatabase bus, PgBusProperties properties) {
+		BusDatabase own = new BusDatabase(dataSource, properties.getOutbox().getSchema());
+		if (own.dataSource() == bus.dataSource()) {
+			throw new PgBusException("pgbus.outbox.enabled is true, but the bus lives in the application's own "
+					+ "DataSource, so that it needs no outbox. Remove the property, or mark the bus's DataSource "
+					+ "with @PgBusDataSource.");
+		}
+		SchemaInitializer initializer = new SchemaInitializer(own);
+		if (properties.getSchema().getInitialize() == Initialize.ALWAYS) {
+			initializer.migrate();
+		}
+		else {
+			initializer.check();
+		}
+		if (own.busId().equals(bus.busId())) {
+			throw new PgBusException("The outbox and the bus are the same schema \"" + own.schema()
+					+ "\" of the same database. Set pgbus.outbox.enabled=false, or let pgbus.outbox.schema name another.");
+		}
+		return new OwnDatabase(own);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	OutboxRelay pgBusOutboxRelay(OwnDatabase own, BusDatabase bus, StreamStore busStreams, EventConverter converter,
+			BusConsumer busConsumer, PgBusProperties properties, ObjectProvider<WakeUps> wakeUps,
+			Environment environment) {
+		BusDatabase outbox = own.database();
+		Map<String, Integer> partitions = properties.getStreams()
+			.entrySet()
+			.stream()
+			.collect(Collectors.toMap(Map.Entry::getKey, (stream) -> stream.getValue().getPartitions()));
+		StreamStore streams = new StreamStore(outbox, partitions);
+		BusConsumer consumer = new BusConsumer(new ConsumerStore(outbox), busConsumer.name(),
+				properties.getConsumer().getTimeout(), properties.getListener().getPollInterval(), (id) -> {
+				});
+		Inbox inbox = new Inbox(bus, outbox.busId());
+		consumer.whenBuried(inbox::terminate);
+		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
+		return new OutboxRelay(
+				new ListenerRuntime(outbox, new GroupStore(outbox, streams), converter, consumer,
+						bus.newTransactionManager(), inbox, null, List.of(), Threading.VIRTUAL.isActive(environment),
+						defaults(properties), ListenerInstruments.NONE, null),
+				streams, new RetentionMaintenance(outbox, properties.getRetention().toSettings()),
+				new EventStore(bus, busStreams), (streamId) -> all.get().forEach((each) -> each.published(streamId)));
+	}
+
+	private static ListenerDefaults defaults(PgBusProperties properties) {
+		return new ListenerDefaults(DeliveryMode.EXACTLY_ONCE, StartPosition.earliest(),
+				properties.getOutbox().getConcurrency(), properties.getOutbox().getBatchSize(),
+				properties.getListener().getBatchBytes(), 1, properties.getListener().getPollInterval(),
+				RetryPolicy.DEFAULT);
+	}
+
+	/**
+	 * It is asked for, or the bus was given a database of its own.
+	 */
+	static final class OnOutbox extends AnyNestedCondition {
+
+		OnOutbox() {
+			super(ConfigurationPhase.PARSE_CONFIGURATION);
+		}
+
+		@ConditionalOnBooleanProperty("pgbus.outbox.enabled")
+		static final class Wanted {
+
+		}
+
+		@ConditionalOnProperty("pgbus.datasource.url")
+		@ConditionalOnBooleanProperty(name = "pgbus.outbox.enabled", matchIfMissing = true)
+		static final class OtherDatabase {
+
+		}
+
+	}
+
+}

@@ -1,0 +1,235 @@
+package io.pgbus.autoconfigure;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.IntStream;
+
+import javax.sql.DataSource;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.pgbus.DeliveryMode;
+import io.pgbus.Event;
+import io.pgbus.EventPublisher;
+import io.pgbus.ListenedTable;
+import io.pgbus.OutgoingEvent;
+import io.pgbus.PgBusException;
+import io.pgbus.RetryPolicy;
+import io.pgbus.StartPosition;
+import io.pgbus.listener.ListenerDefaults;
+import io.pgbus.listener.OutboxRelay;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.listener.PgListenerEndpoint;
+import io.pgbus.testing.TestDatabase;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import org.springframework.context.ApplicationContext;
+import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+/**
+ * Applications whose data is in one database and whose bus is in another.
+ */
+class OutboxIntegrationTests {
+
+	private final TestDatabase shop = TestDatabase.create();
+
+	private final TestDatabase stock = TestDatabase.create();
+
+	private final TestDatabase bus = TestDatabase.create();
+
+	@AfterEach
+	void dropDatabases() {
+		this.shop.close();
+		this.stock.close();
+		this.bus.close();
+	}
+
+	@Test
+	void whatIsPublishedInATransactionIsCarriedIfThatIsCommitted() {
+		BusApplication.on(this.shop, this.bus).run((context) -> {
+			EventPublisher publisher = context.getBean(EventPublisher.class);
+			List<Event<String>> received = listen(context, "orders");
+			TransactionTemplate transaction = transaction(context);
+			transaction.executeWithoutResult((status) -> {
+				publisher.publish("orders", "k", "rolled back");
+				status.setRollbackOnly();
+			});
+			transaction.executeWithoutResult((status) -> publisher
+				.publish(new OutgoingEvent("orders", "k", "note", Map.of("color", "red"), "committed")));
+			publisher.publish("orders", "alone");
+			await().untilAsserted(() -> assertThat(received).extracting(Event::payload)
+				.containsExactlyInAnyOrder("committed", "alone"));
+			Event<String> event = received.stream()
+				.filter((each) -> "committed".equals(each.payload()))
+				.findFirst()
+				.orElseThrow();
+			assertThat(event.key()).isEqualTo("k");
+			assertThat(event.type()).isEqualTo("note");
+			assertThat(event.headers()).containsEntry("color", "red");
+			// the outbox keeps nothing that has been carried for longer than a round
+			assertThat(this.shop.jdbc()
+				.sql("select retention from pgbus_outbox.stream where name = 'orders'")
+				.query(String.class)
+				.single()).isEqualTo("00:00:00");
+			assertThat(this.bus.jdbc()
+				.sql("select count(*) from pgbus.stream where retention is not null")
+				.query(Long.class)
+				.single()).isZero();
+		});
+	}
+
+	@Test
+	void streamsThatAreNewAndEventsFromSqlAreCarriedToo() {
+		BusApplication.on(this.shop, this.bus).run((context) -> {
+			EventPublisher publisher = context.getBean(EventPublisher.class);
+			List<Event<String>> received = listen(context, "a", "b", "c");
+			publisher.publish("a", "1");
+			await().untilAsserted(() -> assertThat(received).hasSize(1));
+			publisher.publish("b", "2");
+			await().untilAsserted(() -> assertThat(received).hasSize(2));
+			this.shop.jdbc().sql("select pgbus_outbox.publish('c', 'k', 't', '\"3\"')").query(Long.class).single();
+			await().untilAsserted(() -> assertThat(received).extracting(Event::payload).containsExactly("1", "2", "3"));
+		});
+	}
+
+	@Test
+	void severalApplicationsShareOneBusAndKeepTheOrderOfTheirKeys() {
+		BusApplication.on(this.shop, this.bus)
+			.withPropertyValues("pgbus.streams.orders.partitions=3")
+			.run((first) -> BusApplication.on(this.stock, this.bus)
+				.withPropertyValues("pgbus.outbox.batch-size=7", "pgbus.streams.orders.partitions=3")
+				.run((second) -> {
+					List<Event<String>> received = listen(second, "orders");
+					IntStream.range(0, 200).forEach((number) -> {
+						first.getBean(EventPublisher.class)
+							.publish("orders", "shop" + number % 5, String.valueOf(number));
+						second.getBean(EventPublisher.class)
+							.publish("orders", "stock" + number % 5, String.valueOf(number));
+					});
+					await().untilAsserted(() -> assertThat(received).hasSize(400));
+					for (String key : List.of("shop0", "shop4", "stock0", "stock4")) {
+						assertThat(received).filteredOn((event) -> key.equals(event.key()))
+							.extracting((event) -> Integer.parseInt(event.payload()))
+							.hasSize(40)
+							.isSorted();
+					}
+				}));
+	}
+
+	@Test
+	void effectsInTheApplicationsDatabaseAreExactlyOnceByDefault() {
+		this.shop.jdbc().sql("create table effect (number int)").update();
+		BusApplication.on(this.shop, this.bus)
+			.withPropertyValues("pgbus.listener.events-per-transaction=3")
+			.run((context) -> {
+				assertThat(context.getBean(ListenerDefaults.class).delivery()).isEqualTo(DeliveryMode.EXACTLY_ONCE);
+				JdbcClient jdbc = JdbcClient.create(context.getBean(DataSource.class));
+				context.getBean(PgListenerContainerRegistry.class)
+					.register(PgListenerEndpoint.id("effects")
+						.streams("numbers")
+						.start(StartPosition.earliest())
+						.concurrency(2)
+						.retry(new RetryPolicy(5, Duration.ofMillis(1), 1, Duration.ofMillis(1), 0, Set.of(),
+								RetryPolicy.OnDead.CONTINUE))
+						.onEvent(Integer.class, (event) -> {
+							jdbc.sql("insert into effect values (?)").param(event.payload()).update();
+							if (event.payload() % 10 == 3 && event.attempt() < 3) {
+								throw new IllegalStateException("Not yet");
+							}
+						}));
+				EventPublisher publisher = context.getBean(EventPublisher.class);
+				IntStream.range(0, 100).forEach((number) -> publisher.publish("numbers", "k" + number % 7, number));
+				await().untilAsserted(() -> assertThat(numbers()).hasSize(100).doesNotHaveDuplicates());
+				// the failures are removed after the effects
+				await().untilAsserted(() -> assertThat(
+						this.bus.jdbc().sql("select count(*) from pgbus.failed_event").query(Long.class).single())
+					.isZero());
+				await().untilAsserted(() -> assertThat(this.shop.jdbc()
+					.sql("select count(*) from pgbus_outbox.inbox_entry where failure > 0")
+					.query(Long.class)
+					.single()).isZero());
+			});
+	}
+
+	@Test
+	void outboxAndBusMustNotBeTheSame() {
+		BusApplication.on(this.shop, this.shop)
+			.withPropertyValues("pgbus.outbox.schema=pgbus")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.isInstanceOf(PgBusException.class)
+				.hasMessageContaining("pgbus.outbox.enabled=false"));
+		BusApplication.on(this.shop)
+			.withPropertyValues("pgbus.outbox.enabled=true")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.isInstanceOf(PgBusException.class)
+				.hasMessageContaining("needs no outbox"));
+	}
+
+	@Test
+	void outboxMayBeInTheBusesDatabaseUnderAnotherName() {
+		BusApplication.on(this.shop, this.shop).run((context) -> {
+			List<Event<String>> received = listen(context, "orders");
+			context.getBean(EventPublisher.class).publish("orders", "hello");
+			await().untilAsserted(() -> assertThat(received).hasSize(1));
+		});
+	}
+
+	@Test
+	void withoutAnOutboxEventsArePublishedAtOnce() {
+		BusApplication.on(this.shop, this.bus).withPropertyValues("pgbus.outbox.enabled=false").run((context) -> {
+			assertThat(context).doesNotHaveBean(OutboxRelay.class);
+			assertThat(context.getBean(ListenerDefaults.class).delivery()).isEqualTo(DeliveryMode.AT_LEAST_ONCE);
+			long id = context.getBean(EventPublisher.class).publish("orders", "hello");
+			assertThat(this.bus.jdbc()
+				.sql("select count(*) from pgbus.event where id = ?")
+				.param(id)
+				.query(Long.class)
+				.single()).isOne();
+			assertThat(context.getBean("pgBusDataSource", HikariDataSource.class).getMaximumPoolSize()).isEqualTo(6);
+		});
+	}
+
+	@Test
+	void tablesCannotBeListenedToExactlyOnceWhereTheBusIsElsewhere() {
+		BusApplication.on(this.shop, this.bus).run((context) -> {
+			PgListenerContainerRegistry registry = context.getBean(PgListenerContainerRegistry.class);
+			assertThatThrownBy(() -> registry.register(PgListenerEndpoint.id("strict")
+				.tables(ListenedTable.of("orders"))
+				.delivery(DeliveryMode.EXACTLY_ONCE)
+				.onChange(Object.class, (change) -> {
+				}))).isInstanceOf(IllegalArgumentException.class)
+				.hasMessageContaining("\"strict\"")
+				.hasMessageContaining("AT_LEAST_ONCE");
+		});
+	}
+
+	private List<Integer> numbers() {
+		return this.shop.jdbc().sql("select number from effect").query(Integer.class).list();
+	}
+
+	private static List<Event<String>> listen(ApplicationContext context, String... streams) {
+		List<Event<String>> received = new CopyOnWriteArrayList<>();
+		context.getBean(PgListenerContainerRegistry.class)
+			.register(PgListenerEndpoint.id("listener")
+				.streams(streams)
+				.start(StartPosition.earliest())
+				.onEvent(String.class, received::add));
+		return received;
+	}
+
+	private static TransactionTemplate transaction(ApplicationContext context) {
+		return new TransactionTemplate(context.getBean(PlatformTransactionManager.class));
+	}
+
+}
