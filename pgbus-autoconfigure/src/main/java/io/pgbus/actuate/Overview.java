@@ -19,10 +19,11 @@ import org.jspecify.annotations.Nullable;
  * @param consumers the running application instances, oldest first
  * @param listeners the listeners of this instance
  * @param capture the capture of tables, or {@code null} if this instance has none
+ * @param outbox the outbox, or {@code null} if the bus is in the application's database
  * @since 0.1.0
  */
 public record Overview(List<StreamStatus> streams, List<GroupStatus> groups, List<ConsumerStatus> consumers,
-		List<ListenerStatus> listeners, @Nullable CaptureDetail capture) {
+		List<ListenerStatus> listeners, @Nullable CaptureDetail capture, @Nullable OutboxDetail outbox) {
 
 	static final int LIMIT = 500;
 

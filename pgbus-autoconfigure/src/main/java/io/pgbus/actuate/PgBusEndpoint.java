@@ -10,6 +10,7 @@ import io.pgbus.PgBusException;
 import io.pgbus.StartPosition;
 import io.pgbus.actuate.Overview.ListenerStatus;
 import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.OutboxRelay;
 import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainer.State;
 import io.pgbus.listener.PgListenerContainerRegistry;
@@ -28,6 +29,7 @@ import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.dao.DataAccessException;
 
 /**
  * {@link Endpoint @Endpoint} to look at the bus and to act on it: what is stuck, why, and
@@ -61,6 +63,8 @@ public class PgBusEndpoint {
 
 	private final TableSide tables;
 
+	private final @Nullable OutboxRelay outbox;
+
 	/**
 	 * Creates the endpoint.
 	 * @param database the database
@@ -69,9 +73,10 @@ public class PgBusEndpoint {
 	 * @param consumer this instance
 	 * @param showPayloads whether to show payloads
 	 * @param tables what there is of tables
+	 * @param outbox carries events from the outbox, or {@code null} if there is none
 	 */
 	public PgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups, PgListenerContainerRegistry registry,
-			BusConsumer consumer, Show showPayloads, TableSide tables) {
+			BusConsumer consumer, Show showPayloads, TableSide tables, @Nullable OutboxRelay outbox) {
 		this.status = new BusStatus(database);
 		this.failures = new FailureList(database);
 		this.changes = new FailureChanges(database);
@@ -80,10 +85,11 @@ public class PgBusEndpoint {
 		this.consumer = consumer;
 		this.showPayloads = showPayloads;
 		this.tables = tables;
+		this.outbox = outbox;
 	}
 
 	/**
-	 * Shows the bus in one look.
+	 * Shows the bus in one look. While the bus cannot be reached, the outbox can.
 	 * @return streams, groups, instances, and the listeners of this one
 	 */
 	@ReadOperation
@@ -93,8 +99,20 @@ public class PgBusEndpoint {
 			.limit(Overview.LIMIT)
 			.map(ListenerStatus::of)
 			.toList();
+		if (this.outbox == null) {
+			return overview(listeners, null);
+		}
+		try {
+			return overview(listeners, OutboxDetail.of(this.outbox, null));
+		}
+		catch (DataAccessException ex) {
+			return new Overview(List.of(), List.of(), List.of(), listeners, null, OutboxDetail.of(this.outbox, ex));
+		}
+	}
+
+	private Overview overview(List<ListenerStatus> listeners, @Nullable OutboxDetail outbox) {
 		return new Overview(this.status.streams(Overview.LIMIT), this.status.groups(Overview.LIMIT),
-				this.status.consumers(Overview.LIMIT), listeners, this.tables.captureDetail());
+				this.status.consumers(Overview.LIMIT), listeners, this.tables.captureDetail(), outbox);
 	}
 
 	/**

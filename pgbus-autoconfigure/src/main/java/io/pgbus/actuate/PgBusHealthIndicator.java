@@ -3,11 +3,10 @@ package io.pgbus.actuate;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
+import io.pgbus.listener.OutboxRelay;
 import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainer.State;
 import io.pgbus.listener.PgListenerContainerRegistry;
@@ -47,10 +46,10 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 
 	private final Duration patience;
 
-	private final SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-health-");
+	private final Inquiry<Answer> bus;
 
-	/** Not done: the database has not answered an earlier question yet. */
-	private CompletableFuture<Answer> answer = CompletableFuture.completedFuture(Answer.FINE);
+	/** {@code null}: there is no outbox. */
+	private final @Nullable Inquiry<OutboxDetail> outbox;
 
 	/**
 	 * Creates the indicator.
@@ -60,16 +59,17 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 	 * @param capture looks at the capture of tables, or {@code null} if there is none
 	 * @param retention looks after the segments of the log, or {@code null} if this
 	 * instance does not
+	 * @param outbox carries events from the outbox, or {@code null} if there is none
 	 */
 	public PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
 			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture,
-			@Nullable RetentionMaintenance retention) {
-		this(database, registry, notifications, capture, retention, PATIENCE);
+			@Nullable RetentionMaintenance retention, @Nullable OutboxRelay outbox) {
+		this(database, registry, notifications, capture, retention, outbox, PATIENCE);
 	}
 
 	PgBusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
 			@Nullable NotificationListener notifications, @Nullable CaptureWatch capture,
-			@Nullable RetentionMaintenance retention, Duration patience) {
+			@Nullable RetentionMaintenance retention, @Nullable OutboxRelay outbox, Duration patience) {
 		super("The health of pgbus cannot be told");
 		this.probe = new BusProbe(database);
 		this.registry = registry;
@@ -77,7 +77,10 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		this.capture = capture;
 		this.retention = retention;
 		this.patience = patience;
-		this.executor.setDaemon(true);
+		SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor("pgbus-health-");
+		executor.setDaemon(true);
+		this.bus = new Inquiry<>(this::look, executor);
+		this.outbox = (outbox != null) ? new Inquiry<>(() -> OutboxDetail.of(outbox, null), executor) : null;
 	}
 
 	@Override
@@ -87,6 +90,7 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		checkNotifications(builder);
 		checkCapture(builder);
 		checkRetention(builder);
+		checkOutbox(builder);
 		checkDatabase(builder);
 	}
 
@@ -141,12 +145,31 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		}
 	}
 
-	/**
-	 * A pool without connections, or a server that is silent, must not hang the caller.
-	 */
+	/** Whether the bus can be reached or not, this tells how much waits for it. */
+	private void checkOutbox(Health.Builder builder) throws InterruptedException {
+		if (this.outbox == null) {
+			return;
+		}
+		try {
+			OutboxDetail detail = this.outbox.ask(this.patience);
+			builder.withDetail("outbox", detail.state())
+				.withDetail("outboxLag", detail.estimatedLag())
+				.withDetail("outboxLagSeconds", detail.lagSeconds());
+			if (detail.state() == State.BACKING_OFF) {
+				builder.down();
+			}
+		}
+		catch (TimeoutException ex) {
+			builder.down().withDetail("outbox", "no answer within " + this.patience.toMillis() + " ms");
+		}
+		catch (ExecutionException ex) {
+			builder.down().withDetail("outbox", String.valueOf(ex.getCause()));
+		}
+	}
+
 	private void checkDatabase(Health.Builder builder) throws InterruptedException {
 		try {
-			Answer current = ask().get(this.patience.toMillis(), TimeUnit.MILLISECONDS);
+			Answer current = this.bus.ask(this.patience);
 			if (!current.problem().isEmpty()) {
 				builder.down().withDetail("schema", current.problem());
 			}
@@ -162,13 +185,6 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 		}
 	}
 
-	private synchronized CompletableFuture<Answer> ask() {
-		if (this.answer.isDone()) {
-			this.answer = CompletableFuture.supplyAsync(this::look, this.executor);
-		}
-		return this.answer;
-	}
-
 	private Answer look() {
 		String problem = this.probe.problem();
 		CaptureWatch watch = this.capture;
@@ -182,8 +198,6 @@ public class PgBusHealthIndicator extends AbstractHealthIndicator {
 	 * @param captureWarning what will be trouble with the capture, or {@code null}
 	 */
 	private record Answer(String problem, @Nullable String captureWarning) {
-
-		static final Answer FINE = new Answer("", null);
 
 	}
 

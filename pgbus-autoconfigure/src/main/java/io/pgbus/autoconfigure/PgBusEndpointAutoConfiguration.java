@@ -6,6 +6,7 @@ import io.pgbus.actuate.PgBusEndpoint;
 import io.pgbus.actuate.PgBusEndpointWebExtension;
 import io.pgbus.actuate.TableSide;
 import io.pgbus.listener.BusConsumer;
+import io.pgbus.listener.OutboxRelay;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
@@ -25,7 +26,8 @@ import org.springframework.context.annotation.Bean;
  *
  * @since 0.1.0
  */
-@AutoConfiguration(after = { PgBusListenerAutoConfiguration.class, PgBusCaptureAutoConfiguration.class })
+@AutoConfiguration(after = { PgBusListenerAutoConfiguration.class, PgBusCaptureAutoConfiguration.class,
+		PgBusOutboxAutoConfiguration.class })
 @ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
 @ConditionalOnAvailableEndpoint(PgBusEndpoint.class)
 @ConditionalOnBean({ BusDatabase.class, PgListenerContainerRegistry.class })
@@ -36,9 +38,10 @@ public final class PgBusEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	PgBusEndpoint pgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups,
 			PgListenerContainerRegistry registry, BusConsumer consumer, PgBusEndpointProperties properties,
-			ObjectProvider<CaptureWatch> capture, ObjectProvider<BackfillOperations> backfills) {
+			ObjectProvider<CaptureWatch> capture, ObjectProvider<BackfillOperations> backfills,
+			ObjectProvider<OutboxRelay> outbox) {
 		return new PgBusEndpoint(database, groups, registry, consumer, properties.getShowPayloads(),
-				new TableSide(capture.getIfAvailable(), backfills.getIfAvailable()));
+				new TableSide(capture.getIfAvailable(), backfills.getIfAvailable()), outbox.getIfAvailable());
 	}
 
 	@Bean

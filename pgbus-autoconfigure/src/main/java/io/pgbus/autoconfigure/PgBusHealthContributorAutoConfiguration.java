@@ -1,6 +1,7 @@
 package io.pgbus.autoconfigure;
 
 import io.pgbus.actuate.PgBusHealthIndicator;
+import io.pgbus.listener.OutboxRelay;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
@@ -22,7 +23,7 @@ import org.springframework.context.annotation.Bean;
  * @since 0.1.0
  */
 @AutoConfiguration(after = { PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class,
-		PgBusCaptureAutoConfiguration.class })
+		PgBusCaptureAutoConfiguration.class, PgBusOutboxAutoConfiguration.class })
 @ConditionalOnClass({ HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class })
 @ConditionalOnBean({ BusDatabase.class, PgListenerContainerRegistry.class })
 @ConditionalOnEnabledHealthIndicator("pgbus")
@@ -32,9 +33,9 @@ public final class PgBusHealthContributorAutoConfiguration {
 	@ConditionalOnMissingBean(name = { "pgbusHealthIndicator", "pgbusHealthContributor" })
 	PgBusHealthIndicator pgbusHealthIndicator(BusDatabase database, PgListenerContainerRegistry registry,
 			ObjectProvider<NotificationListener> notifications, ObjectProvider<CaptureWatch> capture,
-			ObjectProvider<RetentionMaintenance> retention) {
+			ObjectProvider<RetentionMaintenance> retention, ObjectProvider<OutboxRelay> outbox) {
 		return new PgBusHealthIndicator(database, registry, notifications.getIfAvailable(), capture.getIfAvailable(),
-				retention.getIfAvailable());
+				retention.getIfAvailable(), outbox.getIfAvailable());
 	}
 
 }

@@ -4,9 +4,11 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.pgbus.actuate.CaptureMeters;
 import io.pgbus.actuate.GroupGauges;
 import io.pgbus.actuate.ListenerMeters;
+import io.pgbus.actuate.OutboxMeters;
 import io.pgbus.actuate.PublisherMeters;
 import io.pgbus.core.PublisherMetrics;
 import io.pgbus.listener.ListenerMetrics;
+import io.pgbus.listener.OutboxRelay;
 import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
@@ -26,7 +28,9 @@ import org.springframework.context.annotation.Bean;
  *
  * @since 0.1.0
  */
-@AutoConfiguration(after = { PgBusAutoConfiguration.class, PgBusCaptureAutoConfiguration.class },
+@AutoConfiguration(
+		after = { PgBusAutoConfiguration.class, PgBusCaptureAutoConfiguration.class,
+				PgBusOutboxAutoConfiguration.class },
 		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
 @ConditionalOnClass(MeterRegistry.class)
 @ConditionalOnBean({ MeterRegistry.class, BusDatabase.class })
@@ -54,6 +58,13 @@ public final class PgBusMetricsAutoConfiguration {
 	GroupGauges pgBusGroupGauges(BusDatabase database, PgBusMetricsProperties properties) {
 		BusStatus status = new BusStatus(database);
 		return new GroupGauges(() -> status.groups(MAX_GROUPS), properties.getGaugeInterval());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(OutboxRelay.class)
+	OutboxMeters pgBusOutboxMeters(OutboxRelay relay, PgBusMetricsProperties properties) {
+		return new OutboxMeters(relay, properties.getGaugeInterval());
 	}
 
 	@Bean

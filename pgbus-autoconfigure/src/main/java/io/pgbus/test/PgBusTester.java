@@ -36,6 +36,8 @@ public final class PgBusTester implements AutoCloseable {
 
 	private final IdleStore idle;
 
+	private final @Nullable IdleStore outboxIdle;
+
 	private final PgListenerContainerRegistry registry;
 
 	private final ConsumerGroupOperations groups;
@@ -47,11 +49,15 @@ public final class PgBusTester implements AutoCloseable {
 	/**
 	 * Creates a tester.
 	 * @param idle tells what is still to do
+	 * @param outboxIdle tells what is still to do for the outbox, or {@code null} if
+	 * there is none
 	 * @param registry runs the listeners that capture events
 	 * @param groups deletes the groups of those listeners
 	 */
-	public PgBusTester(IdleStore idle, PgListenerContainerRegistry registry, ConsumerGroupOperations groups) {
+	public PgBusTester(IdleStore idle, @Nullable IdleStore outboxIdle, PgListenerContainerRegistry registry,
+			ConsumerGroupOperations groups) {
 		this.idle = idle;
+		this.outboxIdle = outboxIdle;
 		this.registry = registry;
 		this.groups = groups;
 	}
@@ -73,9 +79,23 @@ public final class PgBusTester implements AutoCloseable {
 	 */
 	public void awaitHandled(Duration timeout) {
 		await(timeout, () -> {
-			List<String> busy = this.idle.busy();
+			List<String> busy = busy();
 			return busy.isEmpty() ? null : "Not everything was handled: " + busy;
 		});
+	}
+
+	/**
+	 * The outbox comes first and last: what it has carried is on the bus when that is
+	 * looked at, and what handlers have published then is in it.
+	 */
+	private List<String> busy() {
+		List<String> busy = inOutbox();
+		busy = busy.isEmpty() ? this.idle.busy() : busy;
+		return busy.isEmpty() ? inOutbox() : busy;
+	}
+
+	private List<String> inOutbox() {
+		return (this.outboxIdle != null) ? this.outboxIdle.busy() : List.of();
 	}
 
 	/**

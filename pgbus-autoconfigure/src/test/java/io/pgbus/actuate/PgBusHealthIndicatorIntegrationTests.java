@@ -133,7 +133,7 @@ class PgBusHealthIndicatorIntegrationTests {
 			pool.setPassword(this.database.password());
 			pool.setMaximumPoolSize(1);
 			PgBusHealthIndicator indicator = new PgBusHealthIndicator(new BusDatabase((DataSource) pool, "pgbus"),
-					registry, null, null, null, Duration.ofMillis(50));
+					registry, null, null, null, null, Duration.ofMillis(50));
 			try (Connection taken = pool.getConnection()) {
 				Health health = indicator.health();
 				assertThat(health.getStatus()).isEqualTo(Status.DOWN);

@@ -10,6 +10,8 @@ import java.util.stream.IntStream;
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariDataSource;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.pgbus.DeliveryMode;
 import io.pgbus.Event;
 import io.pgbus.EventPublisher;
@@ -18,14 +20,24 @@ import io.pgbus.OutgoingEvent;
 import io.pgbus.PgBusException;
 import io.pgbus.RetryPolicy;
 import io.pgbus.StartPosition;
+import io.pgbus.actuate.OutboxMeters;
+import io.pgbus.actuate.Overview;
+import io.pgbus.actuate.PgBusEndpoint;
+import io.pgbus.actuate.PgBusHealthIndicator;
 import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.listener.OutboxRelay;
+import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.listener.PgListenerEndpoint;
+import io.pgbus.testing.OwnServer;
+import io.pgbus.testing.OwnServer.StopMode;
 import io.pgbus.testing.TestDatabase;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.Status;
 import org.springframework.context.ApplicationContext;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.transaction.PlatformTransactionManager;
@@ -158,6 +170,52 @@ class OutboxIntegrationTests {
 					.query(Long.class)
 					.single()).isZero());
 			});
+	}
+
+	@Test
+	void publishingGoesOnWhileTheBusIsDownAndWhatWaitsIsShown() {
+		try (OwnServer server = TestDatabase.startOwnServer(Map.of())) {
+			BusApplication.on(this.shop, server.createDatabase())
+				.withConfiguration(AutoConfigurations.of(PgBusEndpointAutoConfiguration.class,
+						PgBusHealthContributorAutoConfiguration.class, PgBusMetricsAutoConfiguration.class))
+				.withBean(SimpleMeterRegistry.class)
+				.withPropertyValues("management.endpoints.web.exposure.include=pgbus",
+						"pgbus.metrics.gauge-interval=1ms", "pgbus.datasource.hikari.connection-timeout=1000",
+						"pgbus.datasource.hikari.validation-timeout=500")
+				.run((context) -> {
+					EventPublisher publisher = context.getBean(EventPublisher.class);
+					PgBusEndpoint endpoint = context.getBean(PgBusEndpoint.class);
+					OutboxMeters meters = context.getBean(OutboxMeters.class);
+					MeterRegistry registry = context.getBean(MeterRegistry.class);
+					meters.bindTo(registry);
+					List<Event<String>> received = listen(context, "orders");
+					publisher.publish("orders", "k", "before");
+					await().untilAsserted(() -> assertThat(received).hasSize(1));
+					assertThat(endpoint.overview().outbox().busFailure()).isNull();
+					server.stop(StopMode.IMMEDIATE);
+					IntStream.range(0, 30).forEach((number) -> publisher.publish("orders", "k", "meanwhile"));
+					Overview overview = endpoint.overview();
+					assertThat(overview.outbox().estimatedLag()).isEqualTo(30);
+					assertThat(overview.outbox().busFailure()).isNotNull();
+					assertThat(overview.groups()).isEmpty();
+					assertThat(registry.get("pgbus.outbox.lag").gauge().value()).isEqualTo(30);
+					assertThat(registry.get("pgbus.outbox.oldest.age").gauge().value()).isPositive();
+					await().untilAsserted(() -> {
+						Health health = context.getBean(PgBusHealthIndicator.class).health();
+						assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+						assertThat(health.getDetails()).containsEntry("outbox", PgListenerContainer.State.BACKING_OFF)
+							.containsEntry("outboxLag", 30L);
+					});
+					server.start();
+					await().atMost(Duration.ofMinutes(1)).untilAsserted(() -> assertThat(received).hasSize(31));
+					await().untilAsserted(() -> assertThat(endpoint.overview().outbox().estimatedLag()).isZero());
+					// not one of them has spent an attempt
+					assertThat(this.shop.jdbc()
+						.sql("select count(*) from pgbus_outbox.failed_event")
+						.query(Long.class)
+						.single()).isZero();
+				});
+		}
 	}
 
 	@Test

@@ -88,16 +88,28 @@ public final class TcpProxy implements AutoCloseable {
 	private void accept() {
 		try {
 			while (true) {
-				Socket client = this.server.accept();
-				Link link = new Link(client, new Socket(this.host, this.port));
-				this.links.add(link);
-				daemon(() -> link.forward(link.client, link.target));
-				daemon(() -> link.forward(link.target, link.client));
+				connect(this.server.accept());
 			}
 		}
 		catch (IOException ex) {
 			// closed
 		}
+	}
+
+	private void connect(Socket client) throws IOException {
+		Socket target;
+		try {
+			target = new Socket(this.host, this.port);
+		}
+		catch (IOException ex) {
+			// the server is down
+			client.close();
+			return;
+		}
+		Link link = new Link(client, target);
+		this.links.add(link);
+		daemon(() -> link.forward(link.client, link.target));
+		daemon(() -> link.forward(link.target, link.client));
 	}
 
 	private static void daemon(Runnable task) {
