@@ -30,7 +30,19 @@ record BusLogin(String url, @Nullable String username, @Nullable String password
 	 */
 	static @Nullable BusLogin find(Configured configured, ObjectProvider<JdbcConnectionDetails> details,
 			ObjectProvider<DataSource> busDataSources, DataSource dataSource) {
-		JdbcConnectionDetails usable = (busDataSources.getIfAvailable() == null) ? details.getIfAvailable() : null;
+		return find(configured, (busDataSources.getIfAvailable() == null) ? details.getIfAvailable() : null,
+				dataSource);
+	}
+
+	/**
+	 * Finds the login: what properties say, and for the rest what the DataSource uses.
+	 * @param configured what properties say
+	 * @param usable the connection details of the DataSource, or {@code null}
+	 * @param dataSource the DataSource
+	 * @return the login, or {@code null} if the URL is not known
+	 */
+	static @Nullable BusLogin find(Configured configured, @Nullable JdbcConnectionDetails usable,
+			DataSource dataSource) {
 		Configured pool = (usable != null)
 				? new Configured(usable.getJdbcUrl(), usable.getUsername(), usable.getPassword()) : poolOf(dataSource);
 		String url = (configured.url() != null) ? configured.url() : pool.url();

@@ -2,6 +2,7 @@ package io.pgbus.autoconfigure;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -24,9 +25,13 @@ import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.GroupStore;
 import io.pgbus.store.Inbox;
+import io.pgbus.store.NotificationConnectionFactory;
+import io.pgbus.store.NotificationListener;
+import io.pgbus.store.NotificationReceiver;
 import io.pgbus.store.RetentionMaintenance;
 import io.pgbus.store.SchemaInitializer;
 import io.pgbus.store.StreamStore;
+import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -36,6 +41,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
 import org.springframework.boot.thread.Threading;
 import org.springframework.context.annotation.Bean;
@@ -82,15 +88,19 @@ public final class PgBusOutboxAutoConfiguration {
 	@ConditionalOnMissingBean
 	OutboxRelay pgBusOutboxRelay(OwnDatabase own, BusDatabase bus, StreamStore busStreams, EventConverter converter,
 			BusConsumer busConsumer, PgBusProperties properties, ObjectProvider<WakeUps> wakeUps,
-			Environment environment) {
+			ObjectProvider<JdbcConnectionDetails> details, Environment environment) {
 		BusDatabase outbox = own.database();
 		Map<String, Integer> partitions = properties.getStreams()
 			.entrySet()
 			.stream()
 			.collect(Collectors.toMap(Map.Entry::getKey, (stream) -> stream.getValue().getPartitions()));
 		StreamStore streams = new StreamStore(outbox, partitions);
+		NotificationListener presence = presence(outbox, properties, details);
 		BusConsumer consumer = new BusConsumer(new ConsumerStore(outbox), busConsumer.name(),
 				properties.getConsumer().getTimeout(), properties.getListener().getPollInterval(), (id) -> {
+					if (presence != null) {
+						presence.start(id);
+					}
 				});
 		Inbox inbox = new Inbox(bus, outbox.busId());
 		consumer.whenBuried(inbox::terminate);
@@ -99,8 +109,17 @@ public final class PgBusOutboxAutoConfiguration {
 				new ListenerRuntime(outbox, new GroupStore(outbox, streams), converter, consumer,
 						bus.newTransactionManager(), inbox, null, List.of(), Threading.VIRTUAL.isActive(environment),
 						defaults(properties), ListenerInstruments.NONE, null),
-				streams, new RetentionMaintenance(outbox, properties.getRetention().toSettings()),
+				streams, new RetentionMaintenance(outbox, properties.getRetention().toSettings()), presence,
 				new EventStore(bus, busStreams), (streamId) -> all.get().forEach((each) -> each.published(streamId)));
+	}
+
+	private static @Nullable NotificationListener presence(BusDatabase outbox, PgBusProperties properties,
+			ObjectProvider<JdbcConnectionDetails> details) {
+		BusLogin login = properties.getNotifications().isEnabled()
+				? BusLogin.find(BusLogin.Configured.NOTHING, details.getIfAvailable(), outbox.dataSource()) : null;
+		return (login != null) ? new NotificationListener(outbox,
+				NotificationConnectionFactory.of(login.url(), login.username(), login.password()), new NothingHeard(),
+				"pgbus-outbox-listen") : null;
 	}
 
 	private static ListenerDefaults defaults(PgBusProperties properties) {
@@ -108,6 +127,21 @@ public final class PgBusOutboxAutoConfiguration {
 				properties.getOutbox().getConcurrency(), properties.getOutbox().getBatchSize(),
 				properties.getListener().getBatchBytes(), 1, properties.getListener().getPollInterval(),
 				RetryPolicy.DEFAULT);
+	}
+
+	/**
+	 * Each instance carries what it publishes, so nobody notifies others of it.
+	 */
+	private static final class NothingHeard implements NotificationReceiver {
+
+		@Override
+		public void published(Set<Integer> streamIds) {
+		}
+
+		@Override
+		public void publishedToAny() {
+		}
+
 	}
 
 	/**

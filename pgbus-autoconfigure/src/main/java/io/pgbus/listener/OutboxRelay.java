@@ -18,6 +18,7 @@ import io.pgbus.store.BusStatus;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.GroupStatus;
 import io.pgbus.store.NewEvent;
+import io.pgbus.store.NotificationListener;
 import io.pgbus.store.Retention;
 import io.pgbus.store.RetentionMaintenance;
 import io.pgbus.store.RetentionStore;
@@ -68,6 +69,8 @@ public final class OutboxRelay implements SmartLifecycle {
 
 	private final RetentionMaintenance maintenance;
 
+	private final @Nullable NotificationListener presence;
+
 	private final BusStatus status;
 
 	private final EventConverter converter;
@@ -90,16 +93,20 @@ public final class OutboxRelay implements SmartLifecycle {
 	 * @param streams the streams of the outbox
 	 * @param maintenance looks after the segments of the outbox; started and closed by
 	 * the relay
+	 * @param presence lets other instances see at once when this one is gone, or
+	 * {@code null} to leave it to the heartbeat; started by the runtime's consumer,
+	 * closed by the relay
 	 * @param bus appends to the bus
 	 * @param busWakeUps is told of events that are on the bus
 	 */
-	public OutboxRelay(ListenerRuntime runtime, StreamStore streams, RetentionMaintenance maintenance, EventStore bus,
-			WakeUps busWakeUps) {
+	public OutboxRelay(ListenerRuntime runtime, StreamStore streams, RetentionMaintenance maintenance,
+			@Nullable NotificationListener presence, EventStore bus, WakeUps busWakeUps) {
 		this.runtime = runtime;
 		this.registry = new DefaultPgListenerContainerRegistry(runtime);
 		this.streams = streams;
 		this.retention = new RetentionStore(runtime.database());
 		this.maintenance = maintenance;
+		this.presence = presence;
 		this.status = new BusStatus(runtime.database());
 		this.converter = runtime.converter();
 		this.bus = bus;
@@ -165,6 +172,9 @@ public final class OutboxRelay implements SmartLifecycle {
 		this.looks.close();
 		this.registry.stop();
 		this.maintenance.close();
+		if (this.presence != null) {
+			this.presence.close();
+		}
 		this.carried = List.of();
 	}
 

@@ -10,6 +10,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 import io.pgbus.listener.InstanceProcess;
 import io.pgbus.store.BusDatabase;
@@ -88,6 +89,10 @@ class OutboxTrialsIntegrationTests {
 
 	private final AtomicInteger published = new AtomicInteger();
 
+	private final AtomicLong carried = new AtomicLong();
+
+	private final AtomicInteger mayWait = new AtomicInteger(1000);
+
 	@AfterEach
 	void close() {
 		this.writing.set(false);
@@ -116,13 +121,10 @@ class OutboxTrialsIntegrationTests {
 			writers.add(this.threads.submit(() -> write(first)));
 		}
 		for (int fault = 0; fault < FAULTS; fault++) {
-			int before = this.published.get();
-			await().atMost(Duration.ofMinutes(1)).until(() -> this.published.get() >= before + 100);
-			long carried = carried();
+			awaitCarried(200);
 			fault();
-			// before the next one comes, something must get through
-			await().atMost(Duration.ofMinutes(2)).ignoreExceptions().until(() -> carried() > carried);
 		}
+		awaitCarried(200);
 		this.writing.set(false);
 		for (Future<?> writer : writers) {
 			writer.get();
@@ -141,6 +143,15 @@ class OutboxTrialsIntegrationTests {
 			.isEmpty();
 	}
 
+	/** Things are under way again, and not far behind. */
+	private void awaitCarried(int events) {
+		long before = carried();
+		await().atMost(Duration.ofMinutes(2)).ignoreExceptions().until(() -> {
+			this.carried.set(carried());
+			return this.carried.get() > before + events;
+		});
+	}
+
 	private void fault() {
 		int kind = this.random.nextInt(6);
 		logger.info("Fault {}", kind);
@@ -152,19 +163,23 @@ class OutboxTrialsIntegrationTests {
 			case 2 -> this.network.cut();
 			case 3 -> {
 				this.network.loseAnswers();
-				int before = this.published.get();
-				await().until(() -> this.published.get() >= before + 20);
+				awaitPublished(20);
 				this.network.cut();
 			}
 			case 4 -> {
 				this.busServer.stop(StopMode.IMMEDIATE);
 				// publishing goes on
-				int before = this.published.get();
-				await().until(() -> this.published.get() >= before + 50);
+				awaitPublished(50);
 				this.busServer.start();
 			}
 			default -> this.dataServer.restart(StopMode.IMMEDIATE);
 		}
+	}
+
+	private void awaitPublished(int events) {
+		int before = this.published.get();
+		this.mayWait.addAndGet(events);
+		await().until(() -> this.published.get() >= before + events);
 	}
 
 	private void startMissing() {
@@ -186,6 +201,9 @@ class OutboxTrialsIntegrationTests {
 		JdbcClient jdbc = JdbcClient.create(this.data.dataSource());
 		Random dice = new Random(this.seed + first);
 		while (this.writing.get()) {
+			// what waits is bounded, or the end would be long in coming
+			await().atMost(Duration.ofMinutes(5))
+				.until(() -> !this.writing.get() || this.published.get() < this.carried.get() + this.mayWait.get());
 			try {
 				int size = 1 + dice.nextInt(8);
 				transaction.executeWithoutResult((status) -> {
