@@ -45,3 +45,6 @@ grant select on :"schema".failure to :"role";
 -- how long streams keep their events, and events that failures need and that are not in the log any more
 grant update (retention) on :"schema".stream to :"role";
 grant select on :"schema".kept_event to :"role";
+
+-- where the data is from
+grant select, insert, update on :"schema".origin to :"role";

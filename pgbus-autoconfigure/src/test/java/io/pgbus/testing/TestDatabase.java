@@ -71,6 +71,16 @@ public final class TestDatabase implements AutoCloseable {
 	}
 
 	/**
+	 * Starts a server of the PostgreSQL that is installed on this machine, which has
+	 * programs that the embedded one lacks. Skips the test where there is none.
+	 * @param settings as above
+	 * @return the server
+	 */
+	public static OwnServer startInstalledServer(Map<String, String> settings) {
+		return OwnServer.startInstalled(settings);
+	}
+
+	/**
 	 * The name of the database.
 	 * @return the name
 	 */
