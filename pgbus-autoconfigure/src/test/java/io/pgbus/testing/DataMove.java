@@ -92,16 +92,14 @@ public final class DataMove {
 	 * @param server the server that the database is in, which has the programs for it
 	 * @param from the database
 	 * @param to the other
-	 * @param toPort the port of its server, on this machine
 	 */
-	public static void dumpAndRestore(OwnServer server, TestDatabase from, TestDatabase to, int toPort) {
+	public static void dumpAndRestore(OwnServer server, TestDatabase from, TestDatabase to) {
 		try {
 			Path dump = Files.createTempFile("pgbus-", ".sql");
 			try {
 				server.run("pg_dump", "-h", "localhost", "-p", Integer.toString(server.port()), "-U", from.username(),
 						"-f", dump.toString(), from.name());
-				server.run("psql", "-h", "localhost", "-p", Integer.toString(toPort), "-U", to.username(), "-X", "-q",
-						"-v", "ON_ERROR_STOP=1", "-f", dump.toString(), to.name());
+				server.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", dump.toString(), "-d", to.libpqUrl());
 			}
 			finally {
 				Files.delete(dump);

@@ -125,6 +125,38 @@ public final class OwnServer implements AutoCloseable {
 	}
 
 	/**
+	 * Makes another server of the files of this one, which is stopped, with pg_upgrade.
+	 * @return the other server
+	 */
+	public OwnServer upgrade() {
+		stop(StopMode.FAST);
+		try {
+			OwnServer upgraded = new OwnServer(this.binaries, Files.createTempDirectory("pgbus-own-server-"),
+					freePort());
+			Runtime.getRuntime().addShutdownHook(upgraded.shutdownHook);
+			upgraded.initialize(Map.of());
+			upgraded.run("pg_upgrade", "-b", this.binaries.toString(), "-B", this.binaries.toString(), "-d",
+					data().toString(), "-D", upgraded.data().toString(), "-U", "postgres");
+			upgraded.start();
+			return upgraded;
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	/**
+	 * Returns a database that is in this server already.
+	 * @param name its name
+	 * @return the database
+	 */
+	public TestDatabase database(String name) {
+		TestDatabase database = new TestDatabase(DatabaseServer.local(this.port), name);
+		this.databases.add(database);
+		return database;
+	}
+
+	/**
 	 * Stops the server and starts it again.
 	 * @param mode how to stop it
 	 */
@@ -204,7 +236,8 @@ public final class OwnServer implements AutoCloseable {
 		try {
 			// To a file: the server inherits the output, and a pipe would not end before
 			// the server does.
-			Process process = new ProcessBuilder(command).redirectErrorStream(true)
+			Process process = new ProcessBuilder(command).directory(this.directory.toFile())
+				.redirectErrorStream(true)
 				.redirectOutput(output.toFile())
 				.start();
 			if (!process.waitFor(90, TimeUnit.SECONDS) || process.exitValue() != 0) {

@@ -96,6 +96,14 @@ public final class TestDatabase implements AutoCloseable {
 		return this.server.jdbcUrl(this.name);
 	}
 
+	/**
+	 * The URL by which PostgreSQL's own programs find the database.
+	 * @return the URL, with user and password
+	 */
+	public String libpqUrl() {
+		return jdbcUrl().replaceFirst("jdbc:postgresql://", "postgresql://" + username() + ":" + password() + "@");
+	}
+
 	public String username() {
 		return this.server.username();
 	}
