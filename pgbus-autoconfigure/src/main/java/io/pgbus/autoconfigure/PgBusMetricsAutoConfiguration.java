@@ -5,11 +5,13 @@ import io.pgbus.actuate.CaptureMeters;
 import io.pgbus.actuate.GroupGauges;
 import io.pgbus.actuate.ListenerMeters;
 import io.pgbus.actuate.PublisherMeters;
+import io.pgbus.actuate.RetentionMeters;
 import io.pgbus.core.PublisherMetrics;
 import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
+import io.pgbus.store.RetentionMaintenance;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
@@ -62,6 +64,13 @@ public final class PgBusMetricsAutoConfiguration {
 	@Nullable CaptureMeters pgBusCaptureMeters(ObjectProvider<CaptureWatch> capture) {
 		CaptureWatch watch = capture.getIfAvailable();
 		return (watch != null) ? new CaptureMeters(watch) : null;
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(RetentionMaintenance.class)
+	RetentionMeters pgBusRetentionMeters(RetentionMaintenance retention) {
+		return new RetentionMeters(retention);
 	}
 
 }
