@@ -6,12 +6,14 @@ import io.pgbus.actuate.GroupGauges;
 import io.pgbus.actuate.ListenerMeters;
 import io.pgbus.actuate.OutboxMeters;
 import io.pgbus.actuate.PublisherMeters;
+import io.pgbus.actuate.RetentionMeters;
 import io.pgbus.core.PublisherMetrics;
 import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.listener.OutboxRelay;
 import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
+import io.pgbus.store.RetentionMaintenance;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
@@ -73,6 +75,13 @@ public final class PgBusMetricsAutoConfiguration {
 	@Nullable CaptureMeters pgBusCaptureMeters(ObjectProvider<CaptureWatch> capture) {
 		CaptureWatch watch = capture.getIfAvailable();
 		return (watch != null) ? new CaptureMeters(watch) : null;
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(RetentionMaintenance.class)
+	RetentionMeters pgBusRetentionMeters(RetentionMaintenance retention) {
+		return new RetentionMeters(retention);
 	}
 
 }

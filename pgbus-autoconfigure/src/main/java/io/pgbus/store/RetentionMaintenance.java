@@ -36,6 +36,8 @@ public final class RetentionMaintenance implements AutoCloseable {
 
 	private volatile @Nullable String trouble;
 
+	private volatile boolean hasLease;
+
 	private final Rounds rounds;
 
 	/**
@@ -67,6 +69,15 @@ public final class RetentionMaintenance implements AutoCloseable {
 		return this.trouble;
 	}
 
+	/**
+	 * Returns what this instance has done.
+	 * @return the totals since it started
+	 */
+	public RetentionTotals totals() {
+		RetentionTotals totals = this.round.totals();
+		return this.hasLease ? totals : totals.asBystander();
+	}
+
 	private void endLease() {
 		try {
 			this.store.endLease(this.holder);
@@ -82,7 +93,8 @@ public final class RetentionMaintenance implements AutoCloseable {
 			if (!mayAlterTheLog()) {
 				return;
 			}
-			if (this.store.takeLease(this.holder, this.lease)) {
+			this.hasLease = this.store.takeLease(this.holder, this.lease);
+			if (this.hasLease) {
 				RetentionRound.Done done = this.round.run();
 				if (done.dropped() > 0 || done.deleted() > 0) {
 					logger.info("Dropped {} segment(s) of the log, deleted {} event(s) from others", done.dropped(),

@@ -9,6 +9,7 @@ import io.pgbus.store.SegmentContents.Deleted;
 import io.pgbus.store.SegmentContents.StreamIn;
 import io.pgbus.store.SegmentContents.Unread;
 import io.pgbus.store.SegmentStore.Segment;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,6 +44,8 @@ final class RetentionRound {
 	/** What was logged of segments that cannot go. */
 	private final Map<Long, String> held = new HashMap<>();
 
+	private volatile RetentionTotals totals = new RetentionTotals(null, 0, 0, 0);
+
 	RetentionRound(BusDatabase database, RetentionSettings settings, Lease lease) {
 		this.segments = new SegmentStore(database);
 		this.contents = new SegmentContents(database);
@@ -58,6 +61,21 @@ final class RetentionRound {
 	 */
 	Done run() {
 		Counter done = new Counter();
+		try {
+			run(done);
+		}
+		finally {
+			this.totals = this.totals.plus(done.segments, done.dropped, done.deleted, done.unread);
+		}
+		return new Done(done.rolled, done.dropped, done.deleted, done.unread);
+	}
+
+	/** What all rounds have done. */
+	RetentionTotals totals() {
+		return this.totals;
+	}
+
+	private void run(Counter done) {
 		this.retention.seeGroups();
 		this.segments.settle();
 		long current = this.segments.lastId() / SegmentStore.SIZE;
@@ -68,7 +86,8 @@ final class RetentionRound {
 		}
 		done.rolled = roll(current);
 		this.idle.moveOn(current * SegmentStore.SIZE);
-		for (Segment segment : this.segments.segments()) {
+		List<Segment> all = this.segments.segments();
+		for (Segment segment : all) {
 			if (!this.lease.goesOn()) {
 				break;
 			}
@@ -79,8 +98,8 @@ final class RetentionRound {
 				review(segment, done);
 			}
 		}
+		done.segments = all.size() - done.dropped;
 		this.contents.forgetKept();
-		return new Done(done.rolled, done.dropped, done.deleted, done.unread);
 	}
 
 	private boolean roll(long current) {
@@ -153,8 +172,7 @@ final class RetentionRound {
 	private long reportDropped(Segment segment, List<Unread> dropped) {
 		dropped
 			.forEach((it) -> logger.warn("{}{} event(s) of {} go with segment {} of the log that group {} has not read",
-					(it.events() >= SegmentContents.MAX_COUNT) ? "At least " : "", it.events(), it.stream(),
-					segment.number(), it.group()));
+					it.areMore() ? "At least " : "", it.events(), it.stream(), segment.number(), it.group()));
 		return dropped.stream().mapToLong(Unread::events).sum();
 	}
 
@@ -224,6 +242,8 @@ final class RetentionRound {
 	}
 
 	private static final class Counter {
+
+		private @Nullable Integer segments;
 
 		private boolean rolled;
 

@@ -25,7 +25,7 @@ import org.springframework.jdbc.CannotGetJdbcConnectionException;
 public final class SchemaInitializer {
 
 	/** The version of the schema that the statements of this package need. */
-	static final int VERSION = 5;
+	static final int VERSION = 6;
 
 	/** SQL-standard function bodies came with it. */
 	private static final int OLDEST_SERVER = 14;
@@ -64,7 +64,8 @@ public final class SchemaInitializer {
 	 * Makes the schema if it does not exist and migrates it to the version this code
 	 * needs. One that was made by hand is migrated from its version on. Where nothing is
 	 * to be done nothing is, so that this needs neither rights nor a direct connection.
-	 * @throws PgBusException if the database cannot hold a bus, or holds a newer one
+	 * @throws PgBusException if the database cannot hold a bus, or holds a newer one, or
+	 * one that was moved and not re-based
 	 */
 	public void migrate() {
 		checkServer();
@@ -74,6 +75,7 @@ public final class SchemaInitializer {
 			migrateFrom(stored);
 		}
 		checkVersion();
+		new Origin(this.database).check();
 	}
 
 	private void migrateFrom(int stored) {
@@ -126,11 +128,12 @@ public final class SchemaInitializer {
 	/**
 	 * Checks that the schema has the version this code needs.
 	 * @throws PgBusException if it has not, with what to run, or if the database cannot
-	 * hold a bus
+	 * hold a bus, or holds one that was moved and not re-based
 	 */
 	public void check() {
 		checkServer();
 		checkVersion();
+		new Origin(this.database).check();
 	}
 
 	private void checkServer() {

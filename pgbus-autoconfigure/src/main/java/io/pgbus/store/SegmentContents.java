@@ -88,7 +88,7 @@ final class SegmentContents {
 				where c.stream_id = :streamId and %2$s
 			),
 			unread as (
-				select r.group_id, sum(p.events)::bigint as events
+				select r.group_id, sum(p.events)::bigint as events, bool_or(p.events >= :count) as are_more
 				from reader r
 				cross join lateral (
 					select count(*) as events from (
@@ -104,7 +104,7 @@ final class SegmentContents {
 				where p.events > 0
 				group by r.group_id
 			)
-			select g.name, u.events,
+			select g.name, u.events, u.are_more,
 				coalesce(%4$s, '-infinity') < clock_timestamp() - make_interval(secs => :abandonedSeconds::float8)
 					as abandoned
 			from unread u join {bus}.consumer_group g on g.id = u.group_id
@@ -184,7 +184,7 @@ final class SegmentContents {
 			.run(Map.of("streamId", stream.id(), "count", MAX_COUNT, "abandonedSeconds",
 					abandonedAfter.toMillis() / 1000d),
 					BusStatus.list((row, index) -> new Unread(row.getString("name"), stream.name(),
-							row.getLong("events"), row.getBoolean("abandoned"))));
+							row.getLong("events"), row.getBoolean("are_more"), row.getBoolean("abandoned"))));
 	}
 
 	/**
@@ -250,9 +250,10 @@ final class SegmentContents {
 	 * @param stream the name of the stream
 	 * @param events how many events, up to {@value SegmentContents#MAX_COUNT} of each
 	 * partition counted in each of the ways to find them
+	 * @param areMore whether there may be more
 	 * @param abandoned whether nothing was seen of the group for long
 	 */
-	record Unread(String group, String stream, long events, boolean abandoned) {
+	record Unread(String group, String stream, long events, boolean areMore, boolean abandoned) {
 
 	}
 

@@ -49,3 +49,6 @@ grant select on :"schema".kept_event to :"role";
 -- where the bus and the data are in two databases, in both
 grant select, insert, delete on :"schema".inbox to :"role";
 grant select, insert, delete on :"schema".inbox_entry to :"role";
+
+-- where the data is from
+grant select, insert, update on :"schema".origin to :"role";

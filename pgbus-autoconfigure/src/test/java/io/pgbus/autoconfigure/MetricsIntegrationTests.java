@@ -168,6 +168,15 @@ class MetricsIntegrationTests {
 	}
 
 	@Test
+	void segmentsOfTheLogAreCounted() {
+		start(List.of(), "pgbus.retention.interval=10ms");
+		await().untilAsserted(() -> assertThat(gauge("pgbus.segments")).isEqualTo(2));
+		for (String name : List.of("pgbus.retention.dropped", "pgbus.retention.deleted", "pgbus.retention.unread")) {
+			assertThat(registry().get(name).functionCounter().count()).isZero();
+		}
+	}
+
+	@Test
 	void metricsCanBeSwitchedOff() {
 		start(List.of(Handlers.class), "pgbus.metrics.enabled=false");
 		assertThat(this.application.bean(Beans.class).of(PublisherMetrics.class)).isNull();

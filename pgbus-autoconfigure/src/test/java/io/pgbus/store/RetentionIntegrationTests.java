@@ -136,6 +136,26 @@ class RetentionIntegrationTests {
 	}
 
 	@Test
+	void whatGoesIsCountedWhereSegmentsAreLookedAfter() {
+		this.bed.stream("s", RetentionBed.BRIEFLY);
+		this.bed.reader("g", "s");
+		RetentionSettings settings = new RetentionSettings(SETTINGS.interval(), 10, SETTINGS.segmentDuration(), true,
+				SETTINGS.abandonedAfter(), false);
+		RetentionMaintenance maintenance = new RetentionMaintenance(this.bed.database, settings);
+		RetentionMaintenance other = new RetentionMaintenance(this.bed.database, settings);
+		assertThat(maintenance.totals()).isEqualTo(new RetentionTotals(null, 0, 0, 0));
+		for (int drops = 0; drops < 2; drops++) {
+			this.bed.publish("s", 10);
+			for (int i = 0; i < 4; i++) {
+				maintenance.tryRound();
+				other.tryRound();
+			}
+		}
+		assertThat(maintenance.totals()).isEqualTo(new RetentionTotals(this.bed.segments().size(), 2, 0, 20));
+		assertThat(other.totals()).isEqualTo(new RetentionTotals(null, 0, 0, 0));
+	}
+
+	@Test
 	void anAbandonedGroupHoldsEventsUnlessSetOtherwise() {
 		this.bed.stream("s", Retention.CONSUMED);
 		this.bed.reader("g", "s");

@@ -23,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.dao.DataAccessException;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 /**
  * Segments that begin and go while others publish and read, or are in the way.
@@ -129,7 +130,11 @@ class RetentionTrialsIntegrationTests {
 	private Void publish(int events) throws SQLException {
 		try (Connection connection = this.bed.testDatabase.connect();
 				PreparedStatement statement = connection.prepareStatement(
-						"select pgbus.publish('s', 'k' || n % 7, 't', to_jsonb(n)) from generate_series(1, ?) n")) {
+						"select pgbus.publish('s', 'k' || n % 7, 't', to_jsonb(n)) from generate_series(1, ?) n");
+				Statement settings = connection.createStatement()) {
+			// what looks after the segments waits for a lock for two seconds, and this at
+			// most behind it
+			settings.execute("set lock_timeout = '4s'");
 			while (this.publishing.get()) {
 				if (this.published.get() - this.read.size() > MAX_BACKLOG) {
 					Thread.yield();
@@ -220,24 +225,39 @@ class RetentionTrialsIntegrationTests {
 		assertThat(this.bed.segments()).doesNotContain(0L);
 	}
 
+	/**
+	 * Seen to fail, with "no partition of relation", where a segment is taken for known
+	 * without a look at who writes ({@code SegmentStore.SETTLE}).
+	 */
 	@Test
-	void idsAreNotDrawnFromASegmentThatARunningStatementDoesNotKnow() throws SQLException {
+	void idsAreNotDrawnFromASegmentThatARunningStatementDoesNotKnow() throws Exception {
 		this.bed.stream("s", Retention.FOREVER);
-		RetentionRound round = this.bed.newRound(RetentionBed.SETTINGS);
-		this.bed.publish("s", 10);
-		this.bed.rounds();
-		try (Connection publisher = this.bed.testDatabase.connect();
-				Statement statement = publisher.createStatement()) {
-			publisher.setAutoCommit(false);
-			statement.execute("select pgbus.publish('s', 'k', 't', '1')");
-			new SegmentStore(this.bed.database).make();
-			this.bed.jdbc.sql("delete from pgbus.segment where number = 2 and known").update();
-			this.bed.jdbc.sql("insert into pgbus.segment (number) values (2) on conflict do nothing").update();
+		this.bed.jdbc.sql("""
+				create function second_waits(n integer) returns boolean language plpgsql as $$
+				begin
+					if n = 2 then
+						perform pg_advisory_xact_lock(4711);
+					end if;
+					return true;
+				end $$""").update();
+		try (Connection gate = this.bed.testDatabase.connect(); Statement closed = gate.createStatement()) {
+			gate.setAutoCommit(false);
+			closed.execute("select pg_advisory_xact_lock(4711)");
+			Future<Integer> insert = this.threads.submit(() -> this.bed.jdbc.sql("""
+					insert into pgbus.event (stream_id, partition, size, type, payload)
+					select s.id, 0, 1, 't', '1' from pgbus.stream s, generate_series(1, 2) n where second_waits(n)""")
+				.update());
+			await().until(() -> this.bed.jdbc.sql("select exists (select from pg_locks where not granted)")
+				.query(Boolean.class)
+				.single());
+			// it knows two segments, and the third is made while it runs
 			this.bed.publish("s", 10);
-			for (int i = 0; i < 4; i++) {
-				assertThat(round.run().rolled()).isFalse();
-			}
-			publisher.commit();
+			assertThat(this.bed.rounds().rolled()).isTrue();
+			this.bed.publish("s", 10);
+			assertThat(this.bed.rounds().rolled()).isFalse();
+			assertThat(this.bed.segments()).contains(2L);
+			gate.commit();
+			assertThat(insert.get()).isEqualTo(2);
 		}
 		assertThat(this.bed.rounds().rolled()).isTrue();
 	}

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import io.zonky.test.db.postgres.util.LinuxUtils;
 
@@ -45,6 +47,7 @@ public final class OwnServer implements AutoCloseable {
 		this.port = port;
 	}
 
+	/** From the programs that the shared server was started with. */
 	static OwnServer start(Map<String, String> settings) {
 		DatabaseServer shared = DatabaseServer.shared();
 		assumeTrue(shared.kind() == DatabaseServer.Kind.EMBEDDED,
@@ -54,9 +57,29 @@ public final class OwnServer implements AutoCloseable {
 			.sql("select setting from pg_config where name = 'BINDIR'")
 			.query(String.class)
 			.single();
+		return start(Path.of(binaries), settings);
+	}
+
+	/** From programs that are installed on this machine, to which pg_dump belongs. */
+	static OwnServer startInstalled(Map<String, String> settings) {
+		Path installed = Path.of("/usr/lib/postgresql");
+		try (Stream<Path> versions = Files.isDirectory(installed) ? Files.list(installed) : Stream.empty()) {
+			Path binaries = versions.map((version) -> version.resolve("bin"))
+				.filter((bin) -> Stream.of("initdb", "postgres", "pg_dump", "pg_upgrade", "psql")
+					.allMatch((program) -> Files.isExecutable(bin.resolve(program))))
+				.max(Comparator.naturalOrder())
+				.orElse(null);
+			assumeTrue(binaries != null, "Needs a PostgreSQL server with pg_dump below " + installed);
+			return start(binaries, settings);
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	private static OwnServer start(Path binaries, Map<String, String> settings) {
 		try {
-			OwnServer server = new OwnServer(Path.of(binaries), Files.createTempDirectory("pgbus-own-server-"),
-					freePort());
+			OwnServer server = new OwnServer(binaries, Files.createTempDirectory("pgbus-own-server-"), freePort());
 			Runtime.getRuntime().addShutdownHook(server.shutdownHook);
 			server.initialize(settings);
 			server.start();
@@ -97,6 +120,38 @@ public final class OwnServer implements AutoCloseable {
 	 */
 	public TestDatabase createDatabase() {
 		TestDatabase database = DatabaseServer.local(this.port).createDatabase();
+		this.databases.add(database);
+		return database;
+	}
+
+	/**
+	 * Makes another server of the files of this one, which is stopped, with pg_upgrade.
+	 * @return the other server
+	 */
+	public OwnServer upgrade() {
+		stop(StopMode.FAST);
+		try {
+			OwnServer upgraded = new OwnServer(this.binaries, Files.createTempDirectory("pgbus-own-server-"),
+					freePort());
+			Runtime.getRuntime().addShutdownHook(upgraded.shutdownHook);
+			upgraded.initialize(Map.of());
+			upgraded.run("pg_upgrade", "-b", this.binaries.toString(), "-B", this.binaries.toString(), "-d",
+					data().toString(), "-D", upgraded.data().toString(), "-U", "postgres");
+			upgraded.start();
+			return upgraded;
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	/**
+	 * Returns a database that is in this server already.
+	 * @param name its name
+	 * @return the database
+	 */
+	public TestDatabase database(String name) {
+		TestDatabase database = new TestDatabase(DatabaseServer.local(this.port), name);
 		this.databases.add(database);
 		return database;
 	}
@@ -162,7 +217,12 @@ public final class OwnServer implements AutoCloseable {
 		return this.directory.resolve("server.log");
 	}
 
-	private void run(String program, String... arguments) {
+	/**
+	 * Runs one of the server's programs, and fails if it does.
+	 * @param program its name
+	 * @param arguments its arguments
+	 */
+	public void run(String program, String... arguments) {
 		List<String> command = new ArrayList<>();
 		if (LinuxUtils.isUnshareAvailable()) {
 			// PostgreSQL refuses to run as root. Like the embedded server, this one then
@@ -176,7 +236,8 @@ public final class OwnServer implements AutoCloseable {
 		try {
 			// To a file: the server inherits the output, and a pipe would not end before
 			// the server does.
-			Process process = new ProcessBuilder(command).redirectErrorStream(true)
+			Process process = new ProcessBuilder(command).directory(this.directory.toFile())
+				.redirectErrorStream(true)
 				.redirectOutput(output.toFile())
 				.start();
 			if (!process.waitFor(90, TimeUnit.SECONDS) || process.exitValue() != 0) {

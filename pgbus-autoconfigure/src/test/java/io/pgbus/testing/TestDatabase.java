@@ -71,6 +71,16 @@ public final class TestDatabase implements AutoCloseable {
 	}
 
 	/**
+	 * Starts a server of the PostgreSQL that is installed on this machine, which has
+	 * programs that the embedded one lacks. Skips the test where there is none.
+	 * @param settings as above
+	 * @return the server
+	 */
+	public static OwnServer startInstalledServer(Map<String, String> settings) {
+		return OwnServer.startInstalled(settings);
+	}
+
+	/**
 	 * The name of the database.
 	 * @return the name
 	 */
@@ -84,6 +94,14 @@ public final class TestDatabase implements AutoCloseable {
 	 */
 	public String jdbcUrl() {
 		return this.server.jdbcUrl(this.name);
+	}
+
+	/**
+	 * The URL by which PostgreSQL's own programs find the database.
+	 * @return the URL, with user and password
+	 */
+	public String libpqUrl() {
+		return jdbcUrl().replaceFirst("jdbc:postgresql://", "postgresql://" + username() + ":" + password() + "@");
 	}
 
 	public String username() {
