@@ -273,8 +273,7 @@ class SchemaIntegrationTests {
 		makeVersionOneByHand(schema);
 		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V2__table_listeners.sql")
 				+ resource("io/pgbus/store/schema/V3__backfills.sql")
-				+ resource("io/pgbus/store/schema/V4__retention.sql")
-				+ resource("io/pgbus/store/schema/V5__inbox.sql")
+				+ resource("io/pgbus/store/schema/V4__retention.sql") + resource("io/pgbus/store/schema/V5__inbox.sql")
 				+ resource("io/pgbus/store/schema/V6__origin.sql"));
 	}
 
