@@ -77,6 +77,7 @@ class CaptureOperationIntegrationTests {
 			assertThat(overview.at("capture/lagSeconds")).isEqualTo("0.0");
 			assertThat(overview.at("capture/events")).isEqualTo("1");
 			assertThat(overview.at("capture/tables/0/table")).isEqualTo("public.notes");
+			assertThat(overview.at("capture/tables/0/group")).isEqualTo("notes");
 			assertThat(overview.at("capture/tables/0/filter")).isEqualTo("id > 0");
 			assertThat(overview.at("capture/gaps")).isEqualTo("[]");
 		});
