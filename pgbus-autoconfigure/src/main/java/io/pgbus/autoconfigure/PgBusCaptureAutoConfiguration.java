@@ -117,8 +117,7 @@ public final class PgBusCaptureAutoConfiguration {
 		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new Capture(database, store,
 				ReplicationConnectionFactory.of(login.url(), login.username(), login.password()), settings,
-				consumer.name(), (streamId) -> all.get().forEach((each) -> each.published(streamId)),
-				"pgbus-capture");
+				consumer.name(), (streamId) -> all.get().forEach((each) -> each.published(streamId)), "pgbus-capture");
 	}
 
 	@Bean

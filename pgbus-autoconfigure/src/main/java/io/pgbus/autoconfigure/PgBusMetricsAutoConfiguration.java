@@ -1,6 +1,7 @@
 package io.pgbus.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.pgbus.actuate.BackfillGauges;
 import io.pgbus.actuate.CaptureMeters;
 import io.pgbus.actuate.GroupGauges;
 import io.pgbus.actuate.ListenerMeters;
@@ -8,6 +9,7 @@ import io.pgbus.actuate.PublisherMeters;
 import io.pgbus.core.PublisherMetrics;
 import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.replication.CaptureWatch;
+import io.pgbus.store.BackfillStore;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +39,8 @@ public final class PgBusMetricsAutoConfiguration {
 	/** More groups would be more meters than a registry should have. */
 	private static final int MAX_GROUPS = 1000;
 
+	private static final int MAX_BACKFILLS = 100;
+
 	@Bean
 	@ConditionalOnMissingBean(PublisherMetrics.class)
 	PublisherMeters pgBusPublisherMeters(MeterRegistry registry) {
@@ -54,6 +58,13 @@ public final class PgBusMetricsAutoConfiguration {
 	GroupGauges pgBusGroupGauges(BusDatabase database, PgBusMetricsProperties properties) {
 		BusStatus status = new BusStatus(database);
 		return new GroupGauges(() -> status.groups(MAX_GROUPS), properties.getGaugeInterval());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(BackfillStore.class)
+	BackfillGauges pgBusBackfillGauges(BackfillStore backfills, PgBusMetricsProperties properties) {
+		return new BackfillGauges(() -> backfills.unfinished(MAX_BACKFILLS), properties.getGaugeInterval());
 	}
 
 	@Bean

@@ -144,6 +144,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			CompletableFuture<?>[] workers = IntStream.range(0, this.concurrency)
 				.mapToObj((index) -> executor.submitCompletable(worker(work)))
 				.toArray(CompletableFuture[]::new);
+			this.signal.mayHaveBackfill();
 			this.ended = CompletableFuture.allOf(workers).whenComplete((nothing, failure) -> left());
 			this.signal.wakeOne();
 		}
@@ -345,6 +346,10 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 
 	WorkSignal signal() {
 		return this.signal;
+	}
+
+	ListenerMetrics metrics() {
+		return this.runtime.instruments().metrics();
 	}
 
 	int groupId() {

@@ -257,8 +257,9 @@ public final class TableListenerStore {
 		Set<TableOperation> operations = EnumSet.noneOf(TableOperation.class);
 		texts(row.getArray("operations")).forEach((name) -> operations.add(TableOperation.valueOf(name)));
 		return new TableSubscription(row.getInt("group_id"), row.getString("group_name"), row.getString("schema_name"),
-				row.getString("table_name"), row.getInt("stream_id"), row.getInt("partitions"), row.getString("filter"), operations,
-				Set.copyOf(texts(row.getArray("columns"))), LogSequenceNumber.valueOf(row.getString("since")).asLong());
+				row.getString("table_name"), row.getInt("stream_id"), row.getInt("partitions"), row.getString("filter"),
+				operations, Set.copyOf(texts(row.getArray("columns"))),
+				LogSequenceNumber.valueOf(row.getString("since")).asLong());
 	}
 
 	private static List<String> texts(Array array) throws SQLException {
