@@ -89,7 +89,7 @@ public record TableSide(@Nullable CaptureWatch capture, @Nullable BackfillOperat
 
 	private BackfillOperations operations() {
 		if (this.backfills == null) {
-			throw new NotFoundException("This instance has no backfills: pgbus.capture.enabled is false");
+			throw new NotFoundException("This instance has no backfills");
 		}
 		return this.backfills;
 	}

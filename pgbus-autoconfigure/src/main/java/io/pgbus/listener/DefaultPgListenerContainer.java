@@ -196,8 +196,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		}
 		if (this.runtime.tables() == null) {
 			throw new IllegalArgumentException(
-					"The listener \"" + id() + "\" cannot listen to tables: pgbus.capture.enabled is false, or it is "
-							+ "not known where to connect for replication; then set pgbus.capture.url.");
+					"The listener \"" + id() + "\" cannot listen to tables: this instance has no TableSubscriptions.");
 		}
 		Subscribed subscribed = this.runtime.tables().subscribe(this.endpoint.group(), this.endpoint.tables());
 		return new Source(subscribed.streams(), subscribed.filter());
