@@ -20,7 +20,7 @@ public interface BackfillOperations {
 	 * @throws PgBusException if there is no such group or it does not listen to the
 	 * table, if the table has no primary key, or if the group has a backfill of this name
 	 * @throws IllegalArgumentException if PostgreSQL does not take the query or the
-	 * filter, or the query does not yield the primary key
+	 * filter, the query does not yield the primary key, or one of the keys is none
 	 */
 	BackfillInfo start(String group, BackfillRequest request);
 

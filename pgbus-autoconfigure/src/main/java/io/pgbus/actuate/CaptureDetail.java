@@ -57,7 +57,7 @@ public record CaptureDetail(CaptureStatus.State state, Instant since, @Nullable 
 				report.tables()
 					.stream()
 					.limit(LIMIT)
-					.map((table) -> new Table(table.qualifiedName(), table.groupId(), table.filter()))
+					.map((table) -> new Table(table.qualifiedName(), table.group(), table.filter()))
 					.toList(),
 				report.gaps().stream().limit(LIMIT).toList());
 	}
@@ -84,10 +84,10 @@ public record CaptureDetail(CaptureStatus.State state, Instant since, @Nullable 
 	 * A table that a group listens to.
 	 *
 	 * @param table the table with its schema
-	 * @param groupId the group's id in the database
+	 * @param group the name of the group
 	 * @param filter the condition on rows, or {@code null}
 	 */
-	public record Table(String table, int groupId, @Nullable String filter) {
+	public record Table(String table, String group, @Nullable String filter) {
 
 	}
 

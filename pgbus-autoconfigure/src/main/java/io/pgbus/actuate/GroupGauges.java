@@ -2,9 +2,9 @@ package io.pgbus.actuate;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
@@ -19,9 +19,6 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.pgbus.store.GroupStatus;
 import io.pgbus.store.GroupStatus.FailureCounts;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Gauges of every group of the bus, wherever its listeners run. All of them are read from
@@ -39,17 +36,9 @@ public class GroupGauges implements MeterBinder {
 	/** The time for which a look at the database holds by default. */
 	public static final Duration DEFAULT_INTERVAL = Duration.ofSeconds(10);
 
-	private static final Logger logger = LoggerFactory.getLogger(GroupGauges.class);
-
-	private final Supplier<List<GroupStatus>> database;
-
-	private final long intervalNanos;
-
-	private final ReentrantLock looking = new ReentrantLock();
+	private final TimedLook<Map<String, GroupStatus>> look;
 
 	private final List<Family> families = new ArrayList<>();
-
-	private volatile @Nullable Look last;
 
 	/**
 	 * Creates the gauges.
@@ -57,19 +46,14 @@ public class GroupGauges implements MeterBinder {
 	 * @param interval the time for which a look holds
 	 */
 	public GroupGauges(Supplier<List<GroupStatus>> database, Duration interval) {
-		this.database = database;
-		this.intervalNanos = interval.toNanos();
+		this.look = new TimedLook<>("groups",
+				() -> database.get().stream().collect(Collectors.toMap(GroupStatus::group, Function.identity())),
+				(groups) -> this.families.forEach((family) -> family.show(groups.values())), interval);
 	}
 
 	@Override
 	public void bindTo(MeterRegistry registry) {
-		this.looking.lock();
-		try {
-			this.families.add(new Family(registry));
-		}
-		finally {
-			this.looking.unlock();
-		}
+		this.look.betweenLooks(() -> this.families.add(new Family(registry)));
 		Gauge.builder("pgbus.groups", this, (gauges) -> gauges.read(Map::size))
 			.description("Consumer groups")
 			.strongReference(true)
@@ -85,53 +69,8 @@ public class GroupGauges implements MeterBinder {
 
 	/** What the last look says; not a number if it failed. */
 	private double read(ToDoubleFunction<Map<String, GroupStatus>> value) {
-		Look look = look();
-		Map<String, GroupStatus> groups = (look != null) ? look.groups() : null;
+		Map<String, GroupStatus> groups = this.look.get();
 		return (groups != null) ? value.applyAsDouble(groups) : Double.NaN;
-	}
-
-	/** While one thread looks, the others read what is known. */
-	private @Nullable Look look() {
-		if (isDue(this.last) && this.looking.tryLock()) {
-			try {
-				Look before = this.last;
-				if (isDue(before)) {
-					this.last = new Look(lookNow(before), System.nanoTime());
-				}
-			}
-			finally {
-				this.looking.unlock();
-			}
-		}
-		return this.last;
-	}
-
-	private boolean isDue(@Nullable Look look) {
-		return look == null || System.nanoTime() - look.nanos() >= this.intervalNanos;
-	}
-
-	private @Nullable Map<String, GroupStatus> lookNow(@Nullable Look before) {
-		try {
-			List<GroupStatus> groups = this.database.get();
-			this.families.forEach((family) -> family.show(groups));
-			return groups.stream().collect(Collectors.toMap(GroupStatus::group, Function.identity()));
-		}
-		catch (RuntimeException ex) {
-			if (before == null || before.groups() != null) {
-				logger.warn("The gauges of groups cannot be read and show nothing until they can: {}", ex.toString());
-			}
-			return null;
-		}
-	}
-
-	/**
-	 * A look at the database.
-	 *
-	 * @param groups what it has seen, or {@code null} if it failed
-	 * @param nanos when it was taken
-	 */
-	private record Look(@Nullable Map<String, GroupStatus> groups, long nanos) {
-
 	}
 
 	/**
@@ -158,7 +97,7 @@ public class GroupGauges implements MeterBinder {
 				.register(registry);
 		}
 
-		void show(List<GroupStatus> groups) {
+		void show(Collection<GroupStatus> groups) {
 			this.lag
 				.register(groups.stream().map((group) -> row(group, Tags.empty(), GroupStatus::estimatedLag)).toList());
 			this.oldest

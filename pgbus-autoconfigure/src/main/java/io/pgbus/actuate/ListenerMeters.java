@@ -29,6 +29,10 @@ public class ListenerMeters implements ListenerMetrics {
 
 	private final Meters<Counter> wakeUps;
 
+	private final Meters<Counter> chunks;
+
+	private final Meters<Counter> rows;
+
 	/**
 	 * Creates the meters.
 	 * @param registry the registry
@@ -39,6 +43,9 @@ public class ListenerMeters implements ListenerMetrics {
 				"group", "outcome");
 		this.wakeUps = Meters.counters(registry, "pgbus.wakeups", "Times a listener was told to look for events",
 				"group", "cause");
+		this.chunks = Meters.counters(registry, "pgbus.backfill.chunks", "Chunks of backfills dealt with", "group",
+				"table");
+		this.rows = Meters.counters(registry, "pgbus.backfill.read", "Rows of these chunks", "group", "table");
 		this.delays = Meters.timers(registry, "pgbus.delivery.delay",
 				"From an event's publication to the start of its handling, where the first attempt succeeds", "stream",
 				"group");
@@ -70,6 +77,12 @@ public class ListenerMeters implements ListenerMetrics {
 	@Override
 	public void fetched(String group, Result result, long nanos) {
 		this.fetches.of(group, Meters.value(result)).record(nanos, TimeUnit.NANOSECONDS);
+	}
+
+	@Override
+	public void backfilled(String table, String group, int rows) {
+		this.chunks.of(group, table).increment();
+		this.rows.of(group, table).increment(rows);
 	}
 
 	@Override

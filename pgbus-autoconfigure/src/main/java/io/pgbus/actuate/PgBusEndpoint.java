@@ -185,17 +185,19 @@ public class PgBusEndpoint {
 	 * instant, or an event id
 	 * @param force whether to seek while the group has running listeners
 	 * @param table the table of a backfill
+	 * @param keys the primary keys of the rows of a backfill, separated by commas, or as
+	 * a list in JSON; {@code null} for all rows
 	 * @return what was done
 	 */
 	@WriteOperation
 	public Object changeGroup(@Selector String group, GroupAction action, @Nullable String position,
-			@Nullable Boolean force, @Nullable String table) {
+			@Nullable Boolean force, @Nullable String table, @Nullable String keys) {
 		checkExists(group);
 		switch (action) {
 			case PAUSE -> this.groups.pauseGroup(group);
 			case RESUME -> this.groups.resumeGroup(group);
 			case BACKFILL -> {
-				return this.tables.start(group, table);
+				return this.tables.start(group, table, keys);
 			}
 			case SEEK -> {
 				if (position == null) {

@@ -75,9 +75,9 @@ public class PgBusEndpointWebExtension {
 
 	@WriteOperation
 	public WebEndpointResponse<Object> changeGroup(@Selector String group, @Nullable String action,
-			@Nullable String position, @Nullable Boolean force, @Nullable String table) {
-		return answer(
-				() -> this.endpoint.changeGroup(group, required(GroupAction.class, action), position, force, table));
+			@Nullable String position, @Nullable Boolean force, @Nullable String table, @Nullable String keys) {
+		return answer(() -> this.endpoint.changeGroup(group, required(GroupAction.class, action), position, force,
+				table, keys));
 	}
 
 	@DeleteOperation

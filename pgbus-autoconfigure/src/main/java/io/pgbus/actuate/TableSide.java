@@ -1,5 +1,6 @@
 package io.pgbus.actuate;
 
+import java.util.Arrays;
 import java.util.List;
 
 import io.pgbus.BackfillOperations;
@@ -11,6 +12,9 @@ import io.pgbus.actuate.PgBusEndpoint.NotFoundException;
 import io.pgbus.actuate.PgBusEndpoint.NotNowException;
 import io.pgbus.replication.CaptureWatch;
 import org.jspecify.annotations.Nullable;
+
+import org.springframework.boot.json.JsonParseException;
+import org.springframework.boot.json.JsonParserFactory;
 
 /**
  * What the endpoint shows and does of tables.
@@ -49,11 +53,25 @@ public record TableSide(@Nullable CaptureWatch capture, @Nullable BackfillOperat
 	}
 
 	/** Takes no SQL: who may use the endpoint need not be one who may run any. */
-	BackfillDetail start(String group, @Nullable String table) {
+	BackfillDetail start(String group, @Nullable String table, @Nullable String keys) {
 		if (table == null) {
 			throw new IllegalArgumentException("A backfill needs a table that the group listens to");
 		}
-		return BackfillDetail.of(operations().start(group, BackfillRequest.of(table)));
+		BackfillRequest request = BackfillRequest.of(table);
+		return BackfillDetail.of(operations().start(group, (keys != null) ? request.keys(list(keys)) : request));
+	}
+
+	/** Actuator takes no lists in the body of a request. */
+	private static List<?> list(String keys) {
+		if (!keys.startsWith("[")) {
+			return Arrays.stream(keys.split(",")).map(String::trim).toList();
+		}
+		try {
+			return JsonParserFactory.getJsonParser().parseList(keys);
+		}
+		catch (JsonParseException ex) {
+			throw new IllegalArgumentException("The keys [" + keys + "] are no list in JSON", ex);
+		}
 	}
 
 	BackfillDetail change(long id, BackfillAction action) {
@@ -71,7 +89,7 @@ public record TableSide(@Nullable CaptureWatch capture, @Nullable BackfillOperat
 
 	private BackfillOperations operations() {
 		if (this.backfills == null) {
-			throw new NotFoundException("This instance has no backfills: pgbus.capture.enabled is false");
+			throw new NotFoundException("This instance has no backfills");
 		}
 		return this.backfills;
 	}

@@ -3,6 +3,7 @@ package io.pgbus.autoconfigure;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 import javax.sql.DataSource;
 
@@ -24,6 +25,7 @@ import io.pgbus.replication.Publications;
 import io.pgbus.replication.ReplicationConnectionFactory;
 import io.pgbus.replication.Slot;
 import io.pgbus.store.BackfillStore;
+import io.pgbus.store.BackfillTrimmer;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.CaptureStore;
 import io.pgbus.store.ChangeStreamTrimmer;
@@ -38,16 +40,16 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.context.annotation.Bean;
+import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Auto-configuration of table listeners. Nothing is published or captured until there is
- * one.
+ * one that wants changes.
  *
  * @since 0.1.0
  */
 @AutoConfiguration(after = PgBusListenerAutoConfiguration.class)
 @ConditionalOnBean(BusConsumer.class)
-@ConditionalOnBooleanProperty(name = "pgbus.capture.enabled", matchIfMissing = true)
 public final class PgBusCaptureAutoConfiguration {
 
 	@Bean
@@ -102,6 +104,7 @@ public final class PgBusCaptureAutoConfiguration {
 
 	@Bean(destroyMethod = "close")
 	@ConditionalOnMissingBean
+	@ConditionalOnBooleanProperty(name = "pgbus.capture.enabled", matchIfMissing = true)
 	@Nullable Capture pgBusCapture(BusDatabase database, CaptureStore store, CaptureSettings settings, PgBusProperties properties,
 			BusConsumer consumer, ObjectProvider<WakeUps> wakeUps, ObjectProvider<JdbcConnectionDetails> details,
 			@PgBusDataSource ObjectProvider<DataSource> busDataSources) {
@@ -112,10 +115,10 @@ public final class PgBusCaptureAutoConfiguration {
 		if (login == null) {
 			return null;
 		}
+		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new Capture(database, store,
 				ReplicationConnectionFactory.of(login.url(), login.username(), login.password()), settings,
-				consumer.name(), (streamId) -> wakeUps.orderedStream().forEach((each) -> each.published(streamId)),
-				"pgbus-capture");
+				consumer.name(), (streamId) -> all.get().forEach((each) -> each.published(streamId)), "pgbus-capture");
 	}
 
 	@Bean
@@ -129,8 +132,9 @@ public final class PgBusCaptureAutoConfiguration {
 	@Nullable CaptureMaintenance pgBusCaptureMaintenance(BusDatabase database, ObjectProvider<Capture> captures,
 			TableListenerStore listeners, Publications publications, PgBusProperties properties) {
 		Capture capture = captures.getIfAvailable();
-		return (capture != null) ? new CaptureMaintenance(capture, new ChangeStreamTrimmer(database), listeners,
-				publications, properties.getCapture().getTrimInterval()) : null;
+		return (capture != null) ? new CaptureMaintenance(capture, new ChangeStreamTrimmer(database),
+				new BackfillTrimmer(database), listeners, publications, properties.getCapture().getTrimInterval())
+				: null;
 	}
 
 	@Bean
@@ -143,13 +147,11 @@ public final class PgBusCaptureAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	@Nullable TableSubscriptions pgBusTableSubscriptions(TableListenerStore listeners, Publications publications,
+	TableSubscriptions pgBusTableSubscriptions(TableListenerStore listeners, Publications publications,
 			GroupStore groups, BackfillStore backfills, ObjectProvider<Capture> captures,
 			ObjectProvider<CaptureMaintenance> maintenance) {
-		Capture capture = captures.getIfAvailable();
-		CaptureMaintenance started = maintenance.getIfAvailable();
-		return (capture != null && started != null)
-				? new DefaultTableSubscriptions(publications, listeners, groups, backfills, capture, started) : null;
+		return new DefaultTableSubscriptions(publications, listeners, groups, backfills, captures.getIfAvailable(),
+				maintenance.getIfAvailable());
 	}
 
 }

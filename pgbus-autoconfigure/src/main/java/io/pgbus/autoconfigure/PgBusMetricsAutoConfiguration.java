@@ -1,6 +1,7 @@
 package io.pgbus.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.pgbus.actuate.BackfillGauges;
 import io.pgbus.actuate.CaptureMeters;
 import io.pgbus.actuate.GroupGauges;
 import io.pgbus.actuate.ListenerMeters;
@@ -11,6 +12,7 @@ import io.pgbus.core.PublisherMetrics;
 import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.listener.OutboxRelay;
 import io.pgbus.replication.CaptureWatch;
+import io.pgbus.store.BackfillStore;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
 import io.pgbus.store.RetentionMaintenance;
@@ -43,6 +45,8 @@ public final class PgBusMetricsAutoConfiguration {
 	/** More groups would be more meters than a registry should have. */
 	private static final int MAX_GROUPS = 1000;
 
+	private static final int MAX_BACKFILLS = 100;
+
 	@Bean
 	@ConditionalOnMissingBean(PublisherMetrics.class)
 	PublisherMeters pgBusPublisherMeters(MeterRegistry registry) {
@@ -67,6 +71,13 @@ public final class PgBusMetricsAutoConfiguration {
 	@ConditionalOnBean(OutboxRelay.class)
 	OutboxMeters pgBusOutboxMeters(OutboxRelay relay, PgBusMetricsProperties properties) {
 		return new OutboxMeters(relay, properties.getGaugeInterval());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(BackfillStore.class)
+	BackfillGauges pgBusBackfillGauges(BackfillStore backfills, PgBusMetricsProperties properties) {
+		return new BackfillGauges(() -> backfills.unfinished(MAX_BACKFILLS), properties.getGaugeInterval());
 	}
 
 	@Bean

@@ -20,7 +20,8 @@ public class PgBusMetricsProperties {
 	private boolean enabled = true;
 
 	/**
-	 * Time for which one look at the database serves the gauges of groups.
+	 * Time for which one look at the database serves the gauges of groups, and one those
+	 * of backfills.
 	 */
 	private Duration gaugeInterval = GroupGauges.DEFAULT_INTERVAL;
 

@@ -188,11 +188,19 @@ public final class BusConsumer implements WakeUps {
 			.forEach((member) -> member.signal().published(cause));
 	}
 
-	void wakeGroup(String group, WakeUpCause cause) {
+	/** There may be rows of backfills for a group. */
+	void backfill(String group, WakeUpCause cause) {
 		this.members.values()
 			.stream()
 			.filter((member) -> member.group().equals(group))
-			.forEach((member) -> member.signal().wakeOne(cause));
+			.forEach((member) -> member.signal().backfill(cause));
+	}
+
+	private void backfill(int groupId) {
+		this.members.values()
+			.stream()
+			.filter((member) -> member.groupId() == groupId)
+			.forEach((member) -> member.signal().backfill(WakeUpCause.POLL));
 	}
 
 	void wakeGroup(int groupId, WakeUpCause cause) {
@@ -292,6 +300,7 @@ public final class BusConsumer implements WakeUps {
 		this.members.values().forEach((member) -> groupIds.add(member.groupId()));
 		Sight sight = this.store.look(this.id, groupIds);
 		sight.groupsWithWork().forEach((groupId) -> wakeGroup(groupId, WakeUpCause.POLL));
+		sight.groupsWithBackfills().forEach(this::backfill);
 		for (int dead : sight.dead()) {
 			int freed = suspects.contains(dead) ? this.store.bury(dead) : -1;
 			if (freed >= 0) {

@@ -8,6 +8,7 @@ import io.pgbus.store.ChunkStore;
 import io.pgbus.store.Claim;
 import io.pgbus.store.DatabaseTrouble;
 import io.pgbus.store.Holder;
+import io.pgbus.store.PublishedTable;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,24 +27,42 @@ final class ChunkWork {
 
 	private final Chunks chunks;
 
-	ChunkWork(DefaultPgListenerContainer container, ContainerWork work, Chunks chunks) {
+	private final ListenerMetrics metrics;
+
+	ChunkWork(DefaultPgListenerContainer container, ContainerWork work, Chunks chunks, ListenerMetrics metrics) {
+		this.metrics = metrics;
 		this.container = container;
 		this.work = work;
 		this.chunks = chunks;
 	}
 
 	/**
-	 * Works on a chunk, if there is one.
+	 * Works on a chunk, if there may be one, and there is.
 	 * @param holder the worker
 	 * @param avoided the cursors to leave alone
 	 * @return whether there was one
 	 */
 	boolean tryOne(Holder holder, List<Integer> avoided) {
-		Chunk chunk = this.chunks.store().claim(holder, avoided);
+		WorkSignal signal = this.container.signal();
+		if (!signal.takesBackfill()) {
+			return false;
+		}
+		Chunk chunk = null;
+		boolean mayBeMore = true;
+		try {
+			chunk = this.chunks.store().claim(holder, avoided);
+			// those that are left alone come again without anybody saying so
+			mayBeMore = chunk != null || this.work.backOff().isActive();
+		}
+		finally {
+			if (mayBeMore) {
+				signal.mayHaveBackfill();
+			}
+		}
 		if (chunk == null) {
 			return false;
 		}
-		this.container.signal().found();
+		signal.found();
 		this.work.backOff().trying(chunk.next(1));
 		while (chunk != null) {
 			chunk = workOn(chunk, holder);
@@ -84,6 +103,8 @@ final class ChunkWork {
 		if (isDone == null) {
 			throw new LostCursorException("It was taken over");
 		}
+		this.metrics.backfilled(PublishedTable.qualifiedNameOf(chunk.stream()), this.container.endpoint().group(),
+				chunk.events().size());
 		if (isDone) {
 			// changes that waited have their turn
 			this.container.consumer().wakeGroup(this.container.groupId(), WakeUpCause.HANDOVER);

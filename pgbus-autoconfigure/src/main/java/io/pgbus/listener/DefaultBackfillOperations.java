@@ -67,7 +67,7 @@ public final class DefaultBackfillOperations implements BackfillOperations {
 	}
 
 	private BackfillInfo wake(BackfillInfo info) {
-		this.consumer.wakeGroup(info.group(), WakeUpCause.PUBLISH);
+		this.consumer.backfill(info.group(), WakeUpCause.PUBLISH);
 		return info;
 	}
 

@@ -151,6 +151,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			CompletableFuture<?>[] workers = IntStream.range(0, this.concurrency)
 				.mapToObj((index) -> executor.submitCompletable(worker(work)))
 				.toArray(CompletableFuture[]::new);
+			this.signal.mayHaveBackfill();
 			this.ended = CompletableFuture.allOf(workers).whenComplete((nothing, failure) -> left());
 			this.signal.wakeOne();
 		}
@@ -202,8 +203,7 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		}
 		if (this.runtime.tables() == null) {
 			throw new IllegalArgumentException(
-					"The listener \"" + id() + "\" cannot listen to tables: pgbus.capture.enabled is false, or it is "
-							+ "not known where to connect for replication; then set pgbus.capture.url.");
+					"The listener \"" + id() + "\" cannot listen to tables: this instance has no TableSubscriptions.");
 		}
 		Subscribed subscribed = this.runtime.tables().subscribe(this.endpoint.group(), this.endpoint.tables());
 		return new Source(subscribed.streams(), subscribed.filter());
@@ -356,6 +356,10 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 
 	WorkSignal signal() {
 		return this.signal;
+	}
+
+	ListenerMetrics metrics() {
+		return this.runtime.instruments().metrics();
 	}
 
 	int groupId() {

@@ -16,6 +16,7 @@ import io.pgbus.store.GroupStore.GroupIds;
 import io.pgbus.store.PublishedTable;
 import io.pgbus.store.TableInterest;
 import io.pgbus.store.TableListenerStore;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,9 +40,9 @@ public final class DefaultTableSubscriptions implements TableSubscriptions {
 
 	private final BackfillStore backfills;
 
-	private final Capture capture;
+	private final @Nullable Capture capture;
 
-	private final CaptureMaintenance maintenance;
+	private final @Nullable CaptureMaintenance maintenance;
 
 	/**
 	 * Creates the subscriptions.
@@ -49,11 +50,12 @@ public final class DefaultTableSubscriptions implements TableSubscriptions {
 	 * @param listeners stores what groups want
 	 * @param groups makes groups
 	 * @param backfills starts backfills
-	 * @param capture captures changes; it is started with the first subscription
-	 * @param maintenance looks after streams and publications; is started with it
+	 * @param capture captures changes, and is started with the first subscription to any;
+	 * {@code null} if only rows that are there can be had
+	 * @param maintenance looks after streams and publications, and is started with it
 	 */
 	public DefaultTableSubscriptions(Publications publications, TableListenerStore listeners, GroupStore groups,
-			BackfillStore backfills, Capture capture, CaptureMaintenance maintenance) {
+			BackfillStore backfills, @Nullable Capture capture, @Nullable CaptureMaintenance maintenance) {
 		this.publications = publications;
 		this.listeners = listeners;
 		this.groups = groups;
@@ -65,8 +67,9 @@ public final class DefaultTableSubscriptions implements TableSubscriptions {
 	@Override
 	public Subscribed subscribe(String group, List<ListenedTable> tables) {
 		List<ListenedTable> live = tables.stream().filter(ListenedTable::wantsChanges).toList();
-		if (!live.isEmpty()) {
-			this.capture.check();
+		Capture wanted = live.isEmpty() ? null : captureFor(group);
+		if (wanted != null) {
+			wanted.check();
 		}
 		List<TableInterest> interests = new ArrayList<>(this.publications.find(live));
 		tables.stream().filter((table) -> !table.wantsChanges()).map(this.backfills::find).forEach(interests::add);
@@ -84,18 +87,30 @@ public final class DefaultTableSubscriptions implements TableSubscriptions {
 			this.publications.admit(live);
 		}
 		interests.forEach((interest) -> this.backfills.declare(ids.groupId(), interest));
-		if (!live.isEmpty()) {
-			this.capture.start();
-			this.maintenance.start();
-			awaitSlot(group);
+		if (wanted != null) {
+			wanted.start();
+			if (this.maintenance != null) {
+				this.maintenance.start();
+			}
+			awaitSlot(wanted, group);
 		}
 		return new Subscribed(streams, TableListenerStore.eventFilter(ids.groupId()));
 	}
 
+	private Capture captureFor(String group) {
+		if (this.capture == null) {
+			throw new IllegalArgumentException("Group \"" + group
+					+ "\" cannot listen to changes of tables: pgbus.capture.enabled is false, or it is not known where "
+					+ "to connect for replication; then set pgbus.capture.url. Without that it can only have rows that "
+					+ "are there: by a backfill, and READ as the only operation.");
+		}
+		return this.capture;
+	}
+
 	/** What is committed before there is a slot would be missed without a word. */
-	private void awaitSlot(String group) {
+	private static void awaitSlot(Capture capture, String group) {
 		try {
-			this.capture.awaitSlot(PATIENCE);
+			capture.awaitSlot(PATIENCE);
 		}
 		catch (PgBusException ex) {
 			logger.warn("Group {} listens to tables, but changes are not captured yet: {}", group, ex.getMessage());

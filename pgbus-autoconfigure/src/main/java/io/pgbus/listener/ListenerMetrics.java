@@ -63,6 +63,15 @@ public interface ListenerMetrics {
 	}
 
 	/**
+	 * A chunk of a backfill was dealt with. Its rows count as handled events too.
+	 * @param table the table with its schema
+	 * @param group the consumer group
+	 * @param rows how many rows it had
+	 */
+	default void backfilled(String table, String group, int rows) {
+	}
+
+	/**
 	 * A listener was told that there may be work. This does not mean that a worker was
 	 * asleep, nor that it finds work.
 	 * @param group the consumer group

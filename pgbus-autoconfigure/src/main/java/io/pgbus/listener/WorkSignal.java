@@ -2,6 +2,7 @@ package io.pgbus.listener;
 
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
@@ -22,6 +23,9 @@ final class WorkSignal {
 	private final Semaphore permits = new Semaphore(0);
 
 	private final AtomicInteger looks = new AtomicInteger(LOOK_AGAIN_AFTER_MILLIS.length);
+
+	/** Whether there may be rows of backfills. */
+	private final AtomicBoolean backfills = new AtomicBoolean();
 
 	private final int workers;
 
@@ -49,6 +53,27 @@ final class WorkSignal {
 	void published(WakeUpCause cause) {
 		this.looks.set(0);
 		wakeOne(cause);
+	}
+
+	/** There may be rows of backfills, as somebody says. */
+	void backfill(WakeUpCause cause) {
+		this.backfills.set(true);
+		wakeOne(cause);
+	}
+
+	/**
+	 * There may be more rows of backfills: workers go on asking for them. They do not ask
+	 * before each claim, which would cost every claim a round trip.
+	 */
+	void mayHaveBackfill() {
+		this.backfills.set(true);
+	}
+
+	/**
+	 * Tells whether a worker is to ask for rows of backfills, and takes that for done.
+	 */
+	boolean takesBackfill() {
+		return this.backfills.get() && this.backfills.getAndSet(false);
 	}
 
 	/** A worker found work, and there may be more. */

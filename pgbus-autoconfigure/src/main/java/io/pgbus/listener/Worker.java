@@ -40,7 +40,8 @@ final class Worker implements Runnable {
 	Worker(DefaultPgListenerContainer container, ContainerWork work, int number) {
 		this.container = container;
 		this.work = work;
-		this.chunks = (work.chunks() != null) ? new ChunkWork(container, work, work.chunks()) : null;
+		this.chunks = (work.chunks() != null) ? new ChunkWork(container, work, work.chunks(), container.metrics())
+				: null;
 		this.number = number;
 	}
 

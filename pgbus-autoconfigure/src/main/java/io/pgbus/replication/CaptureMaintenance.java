@@ -2,6 +2,7 @@ package io.pgbus.replication;
 
 import java.time.Duration;
 
+import io.pgbus.store.BackfillTrimmer;
 import io.pgbus.store.ChangeStreamTrimmer;
 import io.pgbus.store.Rounds;
 import io.pgbus.store.TableListenerStore;
@@ -10,8 +11,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What the instance that captures does now and then: frees the streams of tables of what
- * all groups have passed, and takes tables out of the publications that no group listens
- * to any more.
+ * all groups have passed, forgets what backfills have read, and takes tables out of the
+ * publications that no group listens to any more.
  *
  * @since 0.1.0
  */
@@ -22,6 +23,8 @@ public final class CaptureMaintenance implements AutoCloseable {
 	private final Capture capture;
 
 	private final ChangeStreamTrimmer trimmer;
+
+	private final BackfillTrimmer backfills;
 
 	private final TableListenerStore listeners;
 
@@ -35,14 +38,16 @@ public final class CaptureMaintenance implements AutoCloseable {
 	 * Creates the maintenance, which does nothing until it is started.
 	 * @param capture captures
 	 * @param trimmer frees streams
+	 * @param backfills forgets which rows were read
 	 * @param listeners which groups listen to which tables
 	 * @param publications has the tables
 	 * @param interval the time between two rounds
 	 */
-	public CaptureMaintenance(Capture capture, ChangeStreamTrimmer trimmer, TableListenerStore listeners,
-			Publications publications, Duration interval) {
+	public CaptureMaintenance(Capture capture, ChangeStreamTrimmer trimmer, BackfillTrimmer backfills,
+			TableListenerStore listeners, Publications publications, Duration interval) {
 		this.capture = capture;
 		this.trimmer = trimmer;
+		this.backfills = backfills;
 		this.listeners = listeners;
 		this.publications = publications;
 		this.rounds = new Rounds("pgbus-capture-maintenance", interval, this::tryRound, () -> {
@@ -62,6 +67,7 @@ public final class CaptureMaintenance implements AutoCloseable {
 		}
 		try {
 			this.trimmer.trim();
+			this.backfills.trim();
 			dropUnused();
 			this.failing = false;
 		}

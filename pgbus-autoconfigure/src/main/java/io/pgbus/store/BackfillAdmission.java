@@ -18,14 +18,15 @@ import org.slf4j.LoggerFactory;
  * after the table was published.
  * <p>
  * Nor is a row read while a worker of the group has changes of this table at hand, which
- * it read before it could know of the backfill: the row may be newer.
+ * it read before it could know of the backfill: the row may be newer. Where changes do
+ * not wait for the backfill nobody minds, and there may always be a worker that has some.
  */
 final class BackfillAdmission {
 
 	private static final Logger logger = LoggerFactory.getLogger(BackfillAdmission.class);
 
 	private static final String WAITING = """
-			select b.id, b.joins_live, b.admitted::text as admitted,
+			select b.id, b.joins_live, b.holds_live, b.admitted::text as admitted,
 				exists (select from {bus}.capture_state) as is_captured,
 				exists (
 					select from {bus}.backfill_chunk k where k.backfill_id = b.id and k.state = 'open'
@@ -75,8 +76,8 @@ final class BackfillAdmission {
 		for (Waiting waiting : this.database.own(WAITING)
 			.params(subscription)
 			.query((row, index) -> new Waiting(row.getInt("id"), row.getBoolean("joins_live"),
-					row.getString("admitted"), row.getBoolean("is_captured"), row.getBoolean("has_open"),
-					row.getBoolean("is_handling"), row.getBoolean("is_clear")))
+					row.getBoolean("holds_live"), row.getString("admitted"), row.getBoolean("is_captured"),
+					row.getBoolean("has_open"), row.getBoolean("is_handling"), row.getBoolean("is_clear")))
 			.list()) {
 			hasNewBound |= look(waiting);
 		}
@@ -100,8 +101,8 @@ final class BackfillAdmission {
 		return false;
 	}
 
-	private record Waiting(int id, boolean joinsLive, @Nullable String admitted, boolean isCaptured, boolean hasOpen,
-			boolean isHandling, boolean isClear) {
+	private record Waiting(int id, boolean joinsLive, boolean holdsLive, @Nullable String admitted, boolean isCaptured,
+			boolean hasOpen, boolean isHandling, boolean isClear) {
 
 		@Nullable String reason() {
 			if (this.hasOpen) {
@@ -117,7 +118,8 @@ final class BackfillAdmission {
 				return "Transactions that began before transaction " + this.admitted + " are still running: see "
 						+ "pg_stat_activity and pg_prepared_xacts.";
 			}
-			return (this.admitted != null && this.isHandling) ? "Changes of the table are being handled." : null;
+			return (this.admitted != null && this.holdsLive && this.isHandling)
+					? "Changes of the table are being handled." : null;
 		}
 
 	}

@@ -1,12 +1,7 @@
 package io.pgbus.store;
 
-import java.sql.ResultSet;
-import java.sql.SQLException;
-import java.time.Instant;
-import java.time.OffsetDateTime;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -69,17 +64,6 @@ public final class BackfillStore {
 
 	private static final String GROUP_ID = "select id from {bus}.consumer_group where name = :group";
 
-	private static final String SELECT = """
-			select b.*, g.name as group_name,
-				b.rows_read / nullif(extract(epoch from coalesce(b.finished_at, clock_timestamp()) - b.started_at), 0)
-					as rate
-			from {bus}.backfill b join {bus}.consumer_group g on g.id = b.group_id
-			""";
-
-	private static final String LIST = SELECT + "where g.name = :group order by b.id desc";
-
-	private static final String FIND = SELECT + "where b.id = :id";
-
 	private static final String PAUSE = """
 			update {bus}.backfill set state = 'paused' where id = :id and state in ('waiting', 'running')
 			""";
@@ -121,6 +105,8 @@ public final class BackfillStore {
 
 	private final BackfillSettings settings;
 
+	private final BackfillReports reports;
+
 	/**
 	 * Creates the store.
 	 * @param database the database
@@ -129,6 +115,7 @@ public final class BackfillStore {
 	public BackfillStore(BusDatabase database, BackfillSettings settings) {
 		this.database = database;
 		this.settings = settings;
+		this.reports = new BackfillReports(database);
 	}
 
 	/**
@@ -200,6 +187,10 @@ public final class BackfillStore {
 		Integer rowsPerSecond = (request.rowsPerSecond() != null) ? request.rowsPerSecond()
 				: this.settings.rowsPerSecond();
 		String filter = (request.filter() != null) ? request.filter() : listener.filter();
+		if (request.keys() != null) {
+			filter = new BackfillKeys(this.database, tables().describe(table.schema(), table.name()))
+				.condition(request.keys(), filter);
+		}
 		Integer id = insert(listener.groupId(), table, new Order(request.name(), request.query(), filter,
 				listener.wantsChanges(), request.liveChanges(), rowsPerSecond));
 		if (id == null) {
@@ -237,7 +228,10 @@ public final class BackfillStore {
 		parameters.put("estimatedRows", tables.estimate(query));
 		Integer id = this.database.own(INSERT).params(parameters).query(Integer.class).optional().orElse(null);
 		if (id != null) {
-			logger.info("Backfill {} reads rows of {}", id, table.qualifiedName());
+			this.reports.find(id)
+				.ifPresent((info) -> logger.info("Backfill {} of {} for group {} is to read {}", id, info.table(),
+						info.group(),
+						(info.estimatedRows() != null) ? "about " + info.estimatedRows() + " rows" : "rows"));
 		}
 		return id;
 	}
@@ -320,7 +314,7 @@ public final class BackfillStore {
 	 * @return the backfill, empty if there is none
 	 */
 	public Optional<BackfillInfo> find(long id) {
-		return this.database.own(FIND).param("id", id).query(BackfillStore::info).optional();
+		return this.reports.find(id);
 	}
 
 	/**
@@ -329,23 +323,17 @@ public final class BackfillStore {
 	 * @return the backfills, newest first
 	 */
 	public List<BackfillInfo> list(String group) {
-		return this.database.own(LIST).param("group", group).query(BackfillStore::info).list();
+		return this.reports.list(group);
 	}
 
-	private static BackfillInfo info(ResultSet row, int index) throws SQLException {
-		return new BackfillInfo(row.getLong("id"), row.getString("group_name"),
-				PublishedTable.qualifiedName(row.getString("schema_name"), row.getString("table_name")),
-				row.getString("name"), row.getString("query"),
-				BackfillInfo.State.valueOf(row.getString("state").toUpperCase(Locale.ROOT)), row.getLong("rows_read"),
-				row.getObject("estimated_rows", Long.class), row.getInt("chunks_done"),
-				row.getObject("rate") != null ? row.getDouble("rate") : null, row.getString("error"),
-				row.getObject("created_at", OffsetDateTime.class).toInstant(), instant(row, "started_at"),
-				instant(row, "finished_at"));
-	}
-
-	private static @Nullable Instant instant(ResultSet row, String column) throws SQLException {
-		OffsetDateTime time = row.getObject(column, OffsetDateTime.class);
-		return (time != null) ? time.toInstant() : null;
+	/**
+	 * Returns the backfills of all groups that have neither come to an end nor been given
+	 * up.
+	 * @param limit the most to return
+	 * @return the backfills, newest first
+	 */
+	public List<BackfillInfo> unfinished(int limit) {
+		return this.reports.unfinished(limit);
 	}
 
 	private record Order(@Nullable String name, @Nullable String query, @Nullable String filter, boolean joinsLive,

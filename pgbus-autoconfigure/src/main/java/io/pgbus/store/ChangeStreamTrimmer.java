@@ -53,6 +53,14 @@ public final class ChangeStreamTrimmer {
 				and not exists (select from pg_snapshot_xip(k.%1$s_snapshot) x(tx) where x.tx = e.tx)
 			)""";
 
+	/** A cursor k is past event e. */
+	static final String IS_PASSED = """
+			(
+				%1$s
+				or k.position < k.ceiling and pg_visible_in_snapshot(e.tx, k.high_snapshot) and e.id <= k.position
+				or k.position >= k.ceiling and %2$s
+			)""".formatted(IS_DONE.formatted("low"), IS_DONE.formatted("high"));
+
 	/**
 	 * Looks at the lowest ids of each partition behind those that were looked at before.
 	 */
@@ -69,11 +77,7 @@ public final class ChangeStreamTrimmer {
 			scanned as materialized (
 				select e.*, not exists (
 					select from reader k
-					where k.partition = e.partition and (
-						%3$s
-						or k.position < k.ceiling and pg_visible_in_snapshot(e.tx, k.high_snapshot) and e.id <= k.position
-						or k.position >= k.ceiling and %4$s
-					) is not true
+					where k.partition = e.partition and %3$s is not true
 				) as is_passed
 				from unnest(:behind::bigint[]) with ordinality as p(behind, number)
 				cross join lateral (
@@ -97,8 +101,7 @@ public final class ChangeStreamTrimmer {
 				(select count(*) from removed r where r.partition = s.partition) as removed
 			from scanned s
 			group by s.partition
-			"""
-		.formatted(CursorStore.HORIZONS, COUNTS, IS_DONE.formatted("low"), IS_DONE.formatted("high"));
+			""".formatted(CursorStore.HORIZONS, COUNTS, IS_PASSED);
 
 	/** Events of a partition that a statement looks at. */
 	private static final int ROWS_PER_STATEMENT = 500;

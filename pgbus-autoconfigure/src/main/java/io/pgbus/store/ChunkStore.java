@@ -229,6 +229,9 @@ public final class ChunkStore {
 		this.database.own(WAIT_ONE_SECOND).query().listOfRows();
 		this.database.own(LOCK_OUT).param("cursorId", -taken.id()).query().listOfRows();
 		BackfillRow backfill = this.chunks.lockBackfillOf(taken.id());
+		if (backfill == null) {
+			return null;
+		}
 		failed.backfill = backfill;
 		Long done = this.chunks.endState(taken.id(), taken.version());
 		if (done == null) {
@@ -349,15 +352,19 @@ public final class ChunkStore {
 	 * another's by now
 	 */
 	public @Nullable Boolean finish(Chunk chunk) {
-		return inTransaction(() -> {
-			this.chunks.lockBackfillOf(chunk.id());
-			if (this.chunks.endState(chunk.id(), chunk.version()) == null) {
+		Boolean isDone = inTransaction(() -> {
+			if (this.chunks.lockBackfillOf(chunk.id()) == null
+					|| this.chunks.endState(chunk.id(), chunk.version()) == null) {
 				return null;
 			}
 			this.chunks.close(chunk.id(), chunk.events().size());
 			this.chunks.count(chunk.backfillId(), chunk.events().size());
 			return this.chunks.endIfDone(chunk.backfillId());
 		});
+		if (Boolean.FALSE.equals(isDone)) {
+			this.chunks.progressed(chunk.backfillId());
+		}
+		return isDone;
 	}
 
 	/**

@@ -99,6 +99,12 @@ final class ChunkTable {
 			and not exists (select from {bus}.backfill_chunk k where k.backfill_id = b.id and k.state = 'open')
 			""";
 
+	/** Nobody asks which rows were read when. */
+	private static final String FORGET = """
+			delete from {bus}.backfill_chunk k using {bus}.backfill b
+			where k.backfill_id = :backfillId and b.id = k.backfill_id and not b.joins_live
+			""";
+
 	private static final String FAIL = """
 			update {bus}.backfill b set state = 'failed', error = :error
 			where b.id = :backfillId and b.state = 'running'
@@ -106,15 +112,20 @@ final class ChunkTable {
 
 	private final BusDatabase database;
 
+	private final BackfillLog log;
+
 	ChunkTable(BusDatabase database) {
 		this.database = database;
+		this.log = new BackfillLog(database);
 	}
 
-	BackfillRow lockBackfillOf(int chunkId) {
+	/** Returns {@code null} if the chunk is gone. */
+	@Nullable BackfillRow lockBackfillOf(int chunkId) {
 		return this.database.own(LOCK_BACKFILL)
 			.param("id", chunkId)
 			.query((row, index) -> BackfillRow.read(row))
-			.single();
+			.optional()
+			.orElse(null);
 	}
 
 	/**
@@ -210,9 +221,15 @@ final class ChunkTable {
 	boolean endIfDone(int backfillId) {
 		boolean isDone = this.database.own(END_IF_DONE).param("backfillId", backfillId).update() > 0;
 		if (isDone) {
-			logger.info("Backfill {} is done", backfillId);
+			this.database.own(FORGET).param("backfillId", backfillId).update();
+			this.log.done(backfillId);
 		}
 		return isDone;
+	}
+
+	/** What was dealt with is committed. */
+	void progressed(int backfillId) {
+		this.log.progressed(backfillId);
 	}
 
 	void fail(BackfillRow backfill, RuntimeException ex) {

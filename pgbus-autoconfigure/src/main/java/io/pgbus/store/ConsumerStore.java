@@ -77,7 +77,7 @@ public final class ConsumerStore {
 			where c.group_id = any(:groupIds) and %s
 			group by c.group_id
 			union all
-			select 'work', b.group_id
+			select distinct 'backfill', b.group_id
 			from {bus}.backfill b
 			join {bus}.consumer_group g on g.id = b.group_id and not g.paused
 			where b.group_id = any(:groupIds) and %s
@@ -208,11 +208,17 @@ public final class ConsumerStore {
 		parameters.put("types", null);
 		return this.look.run(parameters, (row) -> {
 			List<Integer> groupsWithWork = new ArrayList<>();
+			List<Integer> groupsWithBackfills = new ArrayList<>();
 			List<Integer> dead = new ArrayList<>();
 			while (row.next()) {
-				("work".equals(row.getString("what")) ? groupsWithWork : dead).add(row.getInt("id"));
+				List<Integer> found = switch (row.getString("what")) {
+					case "work" -> groupsWithWork;
+					case "backfill" -> groupsWithBackfills;
+					default -> dead;
+				};
+				found.add(row.getInt("id"));
 			}
-			return new Sight(groupsWithWork, dead);
+			return new Sight(groupsWithWork, groupsWithBackfills, dead);
 		});
 	}
 
@@ -254,10 +260,11 @@ public final class ConsumerStore {
 	/**
 	 * What a look found.
 	 *
-	 * @param groupsWithWork the groups that have work nobody holds
+	 * @param groupsWithWork the groups that have events nobody holds
+	 * @param groupsWithBackfills the groups that have rows of backfills nobody holds
 	 * @param dead the consumers that seem dead
 	 */
-	public record Sight(List<Integer> groupsWithWork, List<Integer> dead) {
+	public record Sight(List<Integer> groupsWithWork, List<Integer> groupsWithBackfills, List<Integer> dead) {
 
 	}
 

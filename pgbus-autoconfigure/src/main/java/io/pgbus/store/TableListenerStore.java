@@ -27,7 +27,6 @@ import org.springframework.dao.DataAccessException;
  * <li>{@link GroupStore#create} makes the group, the {@link PublishedTable#stream()
  * streams} and the cursors;</li>
  * <li>{@link #subscribe} lets the capture append what the group wants, from then on;</li>
- * <li>{@link #retain} forgets the tables that the group listened to before;</li>
  * <li>the listener reads the streams through the {@link #eventFilter event filter}.</li>
  * </ol>
  *
@@ -56,21 +55,16 @@ public final class TableListenerStore {
 			on conflict (group_id, schema_name, table_name) do update
 			set stream_id = excluded.stream_id, filter = excluded.filter, operations = excluded.operations,
 				columns = excluded.columns
-			returning *, (select s.partitions from {bus}.stream s where s.id = l.stream_id) as partitions
-			""";
-
-	private static final String RETAIN = """
-			delete from {bus}.table_listener l
-			where l.group_id = :groupId and not exists (
-				select from unnest(:schemas::text[], :tables::text[]) as kept(schema_name, table_name)
-				where kept.schema_name = l.schema_name and kept.table_name = l.table_name
-			)
+			returning *, (select g.name from {bus}.consumer_group g where g.id = l.group_id) as group_name,
+				(select s.partitions from {bus}.stream s where s.id = l.stream_id) as partitions
 			""";
 
 	/** All subscriptions, whose stream is s. */
 	static final String ALL = """
-			select l.*, s.partitions
-			from {bus}.table_listener l join {bus}.stream s on s.id = l.stream_id
+			select l.*, g.name as group_name, s.partitions
+			from {bus}.table_listener l
+			join {bus}.consumer_group g on g.id = l.group_id
+			join {bus}.stream s on s.id = l.stream_id
 			order by l.schema_name, l.table_name, l.group_id
 			""";
 
@@ -239,20 +233,6 @@ public final class TableListenerStore {
 	}
 
 	/**
-	 * Ends the subscriptions of a group to all other tables, in a transaction of its own.
-	 * @param groupId the group
-	 * @param tables the tables to stay subscribed to
-	 * @return how many subscriptions were ended
-	 */
-	public int retain(int groupId, Collection<PublishedTable> tables) {
-		return this.database.own(RETAIN)
-			.param("groupId", groupId)
-			.param("schemas", tables.stream().map(PublishedTable::schema).toArray(String[]::new))
-			.param("tables", tables.stream().map(PublishedTable::name).toArray(String[]::new))
-			.update();
-	}
-
-	/**
 	 * Runs work while no group can subscribe to a table or end that, in a transaction of
 	 * its own.
 	 * @param work is given all subscriptions
@@ -276,9 +256,10 @@ public final class TableListenerStore {
 	static TableSubscription read(ResultSet row) throws SQLException {
 		Set<TableOperation> operations = EnumSet.noneOf(TableOperation.class);
 		texts(row.getArray("operations")).forEach((name) -> operations.add(TableOperation.valueOf(name)));
-		return new TableSubscription(row.getInt("group_id"), row.getString("schema_name"), row.getString("table_name"),
-				row.getInt("stream_id"), row.getInt("partitions"), row.getString("filter"), operations,
-				Set.copyOf(texts(row.getArray("columns"))), LogSequenceNumber.valueOf(row.getString("since")).asLong());
+		return new TableSubscription(row.getInt("group_id"), row.getString("group_name"), row.getString("schema_name"),
+				row.getString("table_name"), row.getInt("stream_id"), row.getInt("partitions"), row.getString("filter"),
+				operations, Set.copyOf(texts(row.getArray("columns"))),
+				LogSequenceNumber.valueOf(row.getString("since")).asLong());
 	}
 
 	private static List<String> texts(Array array) throws SQLException {

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
  * What a group wants of a table, as it is stored.
  *
  * @param groupId the group
+ * @param group its name
  * @param schema the name of the table's schema, as it is without quotes
  * @param table the name of the table, as it is without quotes
  * @param streamId the stream of the table's changes
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * group
  * @since 0.1.0
  */
-public record TableSubscription(int groupId, String schema, String table, int streamId, int partitions,
+public record TableSubscription(int groupId, String group, String schema, String table, int streamId, int partitions,
 		@Nullable String filter, Set<TableOperation> operations, Set<String> columns, long since) {
 
 	/**

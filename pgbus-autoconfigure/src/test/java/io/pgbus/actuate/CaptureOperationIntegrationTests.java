@@ -77,6 +77,7 @@ class CaptureOperationIntegrationTests {
 			assertThat(overview.at("capture/lagSeconds")).isEqualTo("0.0");
 			assertThat(overview.at("capture/events")).isEqualTo("1");
 			assertThat(overview.at("capture/tables/0/table")).isEqualTo("public.notes");
+			assertThat(overview.at("capture/tables/0/group")).isEqualTo("notes");
 			assertThat(overview.at("capture/tables/0/filter")).isEqualTo("id > 0");
 			assertThat(overview.at("capture/gaps")).isEqualTo("[]");
 		});
@@ -154,6 +155,19 @@ class CaptureOperationIntegrationTests {
 			.isEqualTo(200);
 		await().untilAsserted(() -> assertThat(this.changes).hasSize(6));
 		assertThat(this.application.post("/pgbus", "{'backfill': 999, 'action': 'pause'}").status()).isEqualTo(404);
+		Answer byKeys = this.application.post("/pgbus/notes",
+				"{'action': 'backfill', 'table': 'notes', 'keys': '2, 3'}");
+		assertThat(byKeys.status()).as(byKeys.text()).isEqualTo(200);
+		await().untilAsserted(() -> assertThat(this.changes).hasSize(7));
+		assertThat(
+				this.application.post("/pgbus/notes", "{'action': 'backfill', 'table': 'notes', 'keys': 'x'}").text())
+			.contains("invalid input syntax", "id");
+		assertThat(this.application.post("/pgbus/notes", "{'action': 'backfill', 'table': 'notes', 'keys': '[[1]]'}")
+			.status()).isEqualTo(200);
+		await().untilAsserted(() -> assertThat(this.changes).hasSize(8));
+		assertThat(
+				this.application.post("/pgbus/notes", "{'action': 'backfill', 'table': 'notes', 'keys': '[1'}").text())
+			.contains("no list in JSON");
 		assertThat(this.application.post("/pgbus/notes", "{'action': 'backfill'}").text()).contains("needs a table");
 		assertThat(this.application.post("/pgbus/notes", "{'action': 'backfill', 'table': 'pg_class'}").status())
 			.isEqualTo(400);

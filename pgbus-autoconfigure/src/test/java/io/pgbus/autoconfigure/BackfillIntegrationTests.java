@@ -147,6 +147,40 @@ class BackfillIntegrationTests {
 	}
 
 	@Test
+	void aGroupGetsTheRowsWithTheseKeysAgain() {
+		this.jdbc.sql("create table part (n int, name text, day date, primary key (name, n, day))").update();
+		this.jdbc.sql("insert into part select n, 'it''s \\', '2026-02-01' from generate_series(1, 9) n").update();
+		application().withBean(Parts.class).withBean(OnlyRows.class).run((context) -> {
+			BackfillOperations backfills = context.getBean(BackfillOperations.class);
+			awaitDone(context, "rows");
+			awaitDone(context, "parts");
+			Parts parts = context.getBean(Parts.class);
+			Map<String, Object> first = Map.copyOf(parts.changes.element().key());
+			parts.changes.clear();
+			BackfillInfo byKeys = backfills.start("parts", BackfillRequest.of("part")
+				.keys(List.of(first, List.of("it's \\", 5, "2026-02-01"), List.of("none", 6, "2026-02-01"))));
+			await().until(() -> find(context, byKeys.id()).state() == State.DONE);
+			assertThat(parts.changes).extracting((change) -> change.key().get("n")).containsExactly(first.get("n"), 5);
+			OnlyRows rows = context.getBean(OnlyRows.class);
+			rows.changes.clear();
+			BackfillInfo filtered = backfills.start("rows",
+					BackfillRequest.of("item").filter("id > 3 -- more").keys(List.of(3L, "4", 5, 100)));
+			await().until(() -> find(context, filtered.id()).state() == State.DONE);
+			assertThat(rows.changes).extracting((change) -> change.key().get("id")).containsExactly(4, 5);
+			assertThatIllegalArgumentException()
+				.isThrownBy(() -> backfills.start("rows", BackfillRequest.of("item").keys(List.of("1) or (true"))))
+				.withMessageContaining("1) or (true");
+			assertThatIllegalArgumentException()
+				.isThrownBy(() -> backfills.start("parts", BackfillRequest.of("part").keys(List.of(1))))
+				.withMessageContaining("[name, n, day]");
+			assertThatIllegalArgumentException()
+				.isThrownBy(() -> backfills.start("rows", BackfillRequest.of("item").keys(List.of(Map.of("nr", 1)))))
+				.withMessageContaining("{nr=1}");
+			assertThatIllegalArgumentException().isThrownBy(() -> BackfillRequest.of("item").keys(List.of()));
+		});
+	}
+
+	@Test
 	void aBackfillCanBePausedResumedCancelledAndRestarted() {
 		CountDownLatch first = new CountDownLatch(1);
 		CountDownLatch goOn = new CountDownLatch(1);
@@ -351,6 +385,18 @@ class BackfillIntegrationTests {
 
 		@PgTableListener(group = "notes", tables = @PgTable(name = "note", backfill = "select * from note"))
 		void on(TableChange<Map<String, Object>> change) {
+		}
+
+	}
+
+	static class Parts {
+
+		final Queue<TableChange<Map<String, Object>>> changes = new ConcurrentLinkedQueue<>();
+
+		@PgTableListener(group = "parts", operations = TableOperation.READ,
+				tables = @PgTable(name = "part", backfill = "select * from part"))
+		void on(TableChange<Map<String, Object>> change) {
+			this.changes.add(change);
 		}
 
 	}

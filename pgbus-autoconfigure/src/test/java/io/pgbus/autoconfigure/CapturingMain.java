@@ -25,6 +25,7 @@ import org.springframework.boot.jdbc.autoconfigure.JdbcTemplateAutoConfiguration
 import org.springframework.boot.transaction.autoconfigure.TransactionAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 /**
@@ -81,6 +82,12 @@ final class CapturingMain {
 			JdbcClientAutoConfiguration.class, TransactionAutoConfiguration.class, PgBusAutoConfiguration.class,
 			PgBusListenerAutoConfiguration.class, PgBusNotificationAutoConfiguration.class,
 			PgBusCaptureAutoConfiguration.class })
+	static class Infrastructure {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@Import(Infrastructure.class)
 	static class Application {
 
 		private static final String DELIVER = """

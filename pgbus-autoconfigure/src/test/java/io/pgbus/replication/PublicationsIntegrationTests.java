@@ -365,8 +365,8 @@ class PublicationsIntegrationTests {
 				"create table plain (id bigint)", "create schema s", "create table s.a (id bigint primary key)");
 		admit(ListenedTable.of("a"), ListenedTable.of("b"), ListenedTable.of("s.a"),
 				ListenedTable.of("plain").operations(TableOperation.INSERT));
-		List<TableSubscription> wanted = List
-			.of(new TableSubscription(1, "public", "a", 1, 8, null, ListenedTable.DEFAULT_OPERATIONS, Set.of(), 0));
+		List<TableSubscription> wanted = List.of(new TableSubscription(1, "g", "public", "a", 1, 8, null,
+				ListenedTable.DEFAULT_OPERATIONS, Set.of(), 0));
 		assertThat(this.publications.hasUnused(wanted)).isTrue();
 		this.publications.dropUnused(wanted);
 		assertThat(members()).containsExactly("pgbus a");
