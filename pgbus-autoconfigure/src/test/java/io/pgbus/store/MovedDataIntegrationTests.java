@@ -34,9 +34,9 @@ import static org.assertj.core.api.Assertions.assertThatNoException;
 class MovedDataIntegrationTests {
 
 	/** More than are used by what goes on meanwhile. */
-	private static final int FAR = 30_000;
+	private static final int FAR = 10_000;
 
-	private static final int TRIALS = Integer.getInteger("pgbus.moves", 2);
+	private static final int TRIALS = Integer.getInteger("pgbus.moves", 1);
 
 	private static OwnServer otherServer;
 

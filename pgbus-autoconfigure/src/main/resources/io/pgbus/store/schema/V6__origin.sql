@@ -161,6 +161,10 @@ begin
 			from pending group by stream_id, partition, id
 		) p
 	),
+	-- few, however many events there are
+	mark as materialized (
+		select distinct m.tx, m.cursors from marked m
+	),
 	-- changes of tables are older than all that a backfill reads here
 	left_over as (
 		update event e
@@ -174,13 +178,13 @@ begin
 	),
 	done_by_all as (
 		update event e set tx = '3'
-		where (e.tx >= pg_snapshot_xmin(here) or e.tx > '3' and e.tx <= (select m.tx from marked m order by m.tx desc limit 1))
+		where (e.tx >= pg_snapshot_xmin(here) or e.tx > '3' and e.tx <= (select m.tx from mark m order by m.tx desc limit 1))
 		and not exists (
 			select from marked m where m.stream_id = e.stream_id and m.partition = e.partition and m.id = e.id
 		)
 	),
-	running as (
-		select distinct c.id, m.tx from marked m cross join lateral unnest(m.cursors) c(id)
+	running as materialized (
+		select distinct c.id, m.tx from mark m cross join lateral unnest(m.cursors) c(id)
 		union all
 		select r.id, x.tx from reader r cross join lateral pg_snapshot_xip(here) x(tx)
 	),
@@ -206,7 +210,7 @@ begin
 		select h.id, h.version + 1, h.snapshot, h.floor, own, h.snapshot, h.floor, own, 0, 0
 		from horizon h
 	)
-	select (select count(*) from pending), (select m.tx from marked m order by m.tx desc limit 1)
+	select (select count(*) from pending), (select m.tx from mark m order by m.tx desc limit 1)
 		into deliveries, highest;
 	if highest >= pg_snapshot_xmin(here) then
 		raise exception 'This server has not had enough transactions yet: more than % are needed', highest;
