@@ -236,10 +236,10 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		}
 		if (this.runtime.inbox() == null) {
 			return new ExactlyOnceDelivery(handler, this.runtime.ledger(), this.runtime.failures(),
-					this.runtime.transactionManager());
+					this.runtime.transactionManager(), this.runtime.database().readCommitted());
 		}
 		return new InboxDelivery(handler, this.runtime.inbox(), this.runtime.failures(),
-				this.runtime.transactionManager());
+				this.runtime.transactionManager(), this.runtime.inbox().database().readCommitted());
 	}
 
 	private FailurePolicy policy() {

@@ -12,7 +12,6 @@ import io.pgbus.store.StoredEvent;
 
 import org.springframework.dao.DuplicateKeyException;
 import org.springframework.transaction.PlatformTransactionManager;
-import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /**
@@ -36,13 +35,13 @@ final class ExactlyOnceDelivery implements Delivery {
 	private final TransactionTemplate transaction;
 
 	ExactlyOnceDelivery(HandlerInvoker handler, Ledger ledger, FailureStore failures,
-			PlatformTransactionManager transactionManager) {
+			PlatformTransactionManager transactionManager, int isolation) {
 		this.handler = handler;
 		this.ledger = ledger;
 		this.failures = failures;
 		this.transaction = new TransactionTemplate(transactionManager);
 		// the ledger's look needs a snapshot of its own
-		this.transaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
+		this.transaction.setIsolationLevel(isolation);
 	}
 
 	@Override

@@ -13,7 +13,6 @@ import io.pgbus.store.StoredEvent;
 
 import org.springframework.dao.DuplicateKeyException;
 import org.springframework.transaction.PlatformTransactionManager;
-import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /**
@@ -34,13 +33,13 @@ final class InboxDelivery implements Delivery {
 	private final TransactionTemplate transaction;
 
 	InboxDelivery(HandlerInvoker handler, Inbox inbox, FailureStore failures,
-			PlatformTransactionManager transactionManager) {
+			PlatformTransactionManager transactionManager, int isolation) {
 		this.handler = handler;
 		this.inbox = inbox;
 		this.failures = failures;
 		this.transaction = new TransactionTemplate(transactionManager);
 		// the inbox's look needs a snapshot of its own
-		this.transaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
+		this.transaction.setIsolationLevel(isolation);
 	}
 
 	@Override

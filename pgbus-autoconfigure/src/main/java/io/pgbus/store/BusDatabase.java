@@ -10,6 +10,8 @@ import java.util.regex.Pattern;
 
 import javax.sql.DataSource;
 
+import org.jspecify.annotations.Nullable;
+
 import org.springframework.beans.BeanWrapper;
 import org.springframework.beans.BeanWrapperImpl;
 import org.springframework.jdbc.core.JdbcTemplate;
@@ -39,6 +41,8 @@ public final class BusDatabase {
 	private static final TransactionDefinition SUPPORTS = new DefaultTransactionDefinition(
 			TransactionDefinition.PROPAGATION_SUPPORTS);
 
+	private static final String ISOLATION = "select current_setting('transaction_isolation')";
+
 	private static final Pattern BUS = Pattern.compile("'?\\{bus}");
 
 	/** PostgreSQL would cut what is longer. */
@@ -61,6 +65,8 @@ public final class BusDatabase {
 
 	private final TransactionTemplate aloneTransaction;
 
+	private volatile @Nullable Boolean readsCommitted;
+
 	/** Only looks whether there is a transaction. */
 	private final JdbcTransactionManager probe;
 
@@ -80,7 +86,6 @@ public final class BusDatabase {
 		this.ownTransaction = new TransactionTemplate(new JdbcTransactionManager(this.apart));
 		this.ownTransaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
 		this.aloneTransaction = new TransactionTemplate(new JdbcTransactionManager(this.dataSource));
-		this.aloneTransaction.setIsolationLevel(TransactionDefinition.ISOLATION_READ_COMMITTED);
 		this.probe = new JdbcTransactionManager(this.dataSource);
 		this.probe.setTransactionSynchronization(AbstractPlatformTransactionManager.SYNCHRONIZATION_NEVER);
 	}
@@ -134,14 +139,32 @@ public final class BusDatabase {
 	}
 
 	/**
-	 * Runs work whose statements join, for a caller that is in no transaction: in one of
-	 * its own, with the pool's isolation.
+	 * Runs work whose statements join, for a caller that is in no transaction: in a READ
+	 * COMMITTED one of its own.
 	 * @param <T> the type of the result
 	 * @param work the work
 	 * @return its result
 	 */
 	public <T> T alone(Supplier<T> work) {
-		return Objects.requireNonNull(this.aloneTransaction.execute((status) -> work.get()));
+		TransactionTemplate transaction = this.aloneTransaction;
+		transaction.setIsolationLevel(readCommitted());
+		return Objects.requireNonNull(transaction.execute((status) -> work.get()));
+	}
+
+	/**
+	 * Returns the isolation to ask for so that a transaction on this DataSource is READ
+	 * COMMITTED. Where it is so by itself that is none, as asking costs a round trip; it
+	 * is looked up once.
+	 * @return the isolation level, as in {@link TransactionDefinition}
+	 * @throws org.springframework.dao.DataAccessException if it cannot be looked up
+	 */
+	public int readCommitted() {
+		Boolean known = this.readsCommitted;
+		if (known == null) {
+			known = "read committed".equals(own(ISOLATION).query(String.class).single());
+			this.readsCommitted = known;
+		}
+		return known ? TransactionDefinition.ISOLATION_DEFAULT : TransactionDefinition.ISOLATION_READ_COMMITTED;
 	}
 
 	/**

@@ -112,10 +112,6 @@ public final class FailureStore {
 			) and state = 'held'
 			""";
 
-	private static final String IS_HELD = """
-			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
-			""";
-
 	/** Also those whose event is gone, as there is nothing else to wait for. */
 	private static final String DUE = """
 			select f.event_id, f.key as failed_key, f.attempts, f.ordinal,
@@ -312,7 +308,7 @@ public final class FailureStore {
 		}
 		promote(this.database.joining(PROMOTE), claim.cursorId(), due.event().key());
 		enterIfAhead(this.database.joining(ENTER_IF_AHEAD), claim, due);
-		return isHeld(this.database.joining(IS_HELD), claim);
+		return isHeld(this.database.joining(Ledger.LOOK), claim);
 	}
 
 	private boolean whileHeld(Claim claim, Runnable change) {
@@ -320,7 +316,7 @@ public final class FailureStore {
 			this.database.own(Ledger.SHARE).param("cursorId", claim.cursorId()).query().listOfRows();
 			this.database.own(LOCK).param("cursorId", claim.cursorId()).query().listOfRows();
 			change.run();
-			boolean held = isHeld(this.database.own(IS_HELD), claim);
+			boolean held = isHeld(this.database.own(Ledger.LOOK), claim);
 			if (!held) {
 				status.setRollbackOnly();
 			}
@@ -362,13 +358,13 @@ public final class FailureStore {
 	 * Whether a cursor is still held, as a later statement of the transaction sees it.
 	 */
 	boolean isHeld(Claim claim) {
-		return isHeld(this.database.own(IS_HELD), claim);
+		return isHeld(this.database.own(Ledger.LOOK), claim);
 	}
 
 	private static boolean isHeld(StatementSpec statement, Claim claim) {
 		return statement.param("cursorId", claim.cursorId())
 			.param("version", claim.version())
-			.query(Boolean.class)
+			.query((row, index) -> Ledger.isHeld(row))
 			.single();
 	}
 

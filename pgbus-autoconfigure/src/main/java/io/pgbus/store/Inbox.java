@@ -92,7 +92,9 @@ public final class Inbox {
 			select :source::uuid, :cursorId, unnest(:eventIds::bigint[]), :failure
 			""";
 
-	private static final String LOOK = "select not " + IS_OVERTAKEN;
+	private static final String LOOK = """
+			select case when current_setting('transaction_isolation') = 'read committed' then not %s end
+			""".formatted(IS_OVERTAKEN);
 
 	private static final String IS_DONE = """
 			select exists (
@@ -139,6 +141,14 @@ public final class Inbox {
 		this.takeUp = database.ownRoundTrip(FORGET, TAKE_UP, REPLACE, DONE);
 		this.enter = database.joiningRoundTrip(SIGN, ENTER, LOOK);
 		this.terminate = database.ownRoundTrip(TERMINATE);
+	}
+
+	/**
+	 * Returns the database of the effects.
+	 * @return the database
+	 */
+	public BusDatabase database() {
+		return this.database;
 	}
 
 	/**
@@ -200,7 +210,7 @@ public final class Inbox {
 		parameters.put("failure", failure);
 		return this.enter.run(parameters, (row) -> {
 			row.next();
-			return row.getBoolean(1);
+			return Ledger.isHeld(row);
 		});
 	}
 

@@ -1,7 +1,11 @@
 package io.pgbus.store;
 
+import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.util.Collection;
 import java.util.Map;
+
+import io.pgbus.PgBusException;
 
 import org.springframework.dao.DuplicateKeyException;
 
@@ -44,8 +48,11 @@ public final class Ledger {
 			insert into {bus}.ledger (cursor_id, event_id) select :cursorId, unnest(:eventIds::bigint[])
 			""";
 
-	private static final String LOOK = """
-			select exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
+	/** Null: the transaction is not READ COMMITTED. */
+	static final String LOOK = """
+			select case when current_setting('transaction_isolation') = 'read committed'
+				then exists (select from {bus}.cursor_state where cursor_id = :cursorId and version = :version)
+			end
 			""";
 
 	private final RoundTrip enter;
@@ -73,8 +80,22 @@ public final class Ledger {
 				holder.consumerId(), "eventIds", eventIds.toArray(new Long[0]));
 		return this.enter.run(parameters, (row) -> {
 			row.next();
-			return row.getBoolean(1);
+			return isHeld(row);
 		});
+	}
+
+	/**
+	 * Reads what a look has seen.
+	 * @throws PgBusException if the look was of no use
+	 */
+	static boolean isHeld(ResultSet row) throws SQLException {
+		boolean held = row.getBoolean(1);
+		if (row.wasNull()) {
+			throw new PgBusException("Transactions were READ COMMITTED by default when this application started, and "
+					+ "are not any more. Events cannot be handled exactly once so. Restart it, or set back "
+					+ "default_transaction_isolation or what the pool sets.");
+		}
+		return held;
 	}
 
 }
