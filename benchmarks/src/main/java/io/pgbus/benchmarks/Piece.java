@@ -1,0 +1,79 @@
+package io.pgbus.benchmarks;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Something that is measured on several sides: the first of them is the bus, and is
+ * compared with each of the others.
+ *
+ * @param id the id
+ * @param title what is done
+ * @param sides the sides' names, by which {@link Sides} knows them
+ * @param aims the ratio to another side that the bus is to have at least, or at most
+ * where less is better, by the other side's name and the metric
+ */
+record Piece(String id, String title, List<String> sides, Map<Versus, Double> aims) {
+
+	static Piece of(String id, String title, String... sides) {
+		return new Piece(id, title, List.of(sides), Map.of());
+	}
+
+	Piece aim(String other, Metric metric, double ratio) {
+		Map<Versus, Double> all = new TreeMap<>(this.aims);
+		all.put(new Versus(other, metric), ratio);
+		return new Piece(this.id, this.title, this.sides, all);
+	}
+
+	@Nullable Double aim(String other, Metric metric) {
+		return this.aims.get(new Versus(other, metric));
+	}
+
+	/**
+	 * All pieces, in the order of the report.
+	 * @return the pieces
+	 */
+	static List<Piece> all() {
+		List<Piece> all = new ArrayList<>();
+		all.add(of("a1", "publish, one event per transaction, 1 connection", "pgbus", "limit").aim("limit",
+				Metric.PUBLISHED, 0.9));
+		all.add(of("a8", "publish, one event per transaction, 8 connections", "pgbus", "limit").aim("limit",
+				Metric.PUBLISHED, 0.9));
+		all.add(of("b", "publish, 1,000 events per transaction", "pgbus", "limit").aim("limit", Metric.PUBLISHED, 0.9));
+		all.add(of("c1", "backlog, at least once, 1 worker", "pgbus", "limit").aim("limit", Metric.HANDLED, 0.6));
+		all.add(of("c8", "backlog, at least once, 8 workers", "pgbus", "limit").aim("limit", Metric.HANDLED, 0.6));
+		all.add(of("d1", "exactly once with an insert, 1 event per transaction, 1 worker", "pgbus", "update and commit",
+				"limit")
+			.aim("update and commit", Metric.HANDLED, 0.9));
+		all.add(of("d50", "exactly once with an insert, 50 events per transaction, 1 worker", "pgbus",
+				"update and commit", "limit")
+			.aim("update and commit", Metric.HANDLED, 0.9));
+		all.add(of("d8", "exactly once with an insert, 1 event per transaction, 8 workers", "pgbus", "limit"));
+		all.add(of("e100", "delay at 100 events/s, same instance", "pgbus", "notify").aim("notify", Metric.DELAY_P50,
+				2));
+		all.add(of("e1000", "delay at 1,000 events/s, same instance", "pgbus", "notify").aim("notify", Metric.DELAY_P50,
+				2));
+		return all;
+	}
+
+	/**
+	 * Another side, and what is compared.
+	 *
+	 * @param side the side
+	 * @param metric the metric
+	 */
+	record Versus(String side, Metric metric) implements Comparable<Versus> {
+
+		@Override
+		public int compareTo(Versus other) {
+			int order = this.side.compareTo(other.side);
+			return (order != 0) ? order : this.metric.compareTo(other.metric);
+		}
+
+	}
+
+}

@@ -1,0 +1,63 @@
+package io.pgbus.benchmarks;
+
+import java.util.Map;
+
+/**
+ * Makes the sides of the pieces.
+ */
+final class Sides {
+
+	private Sides() {
+	}
+
+	/**
+	 * Makes a side.
+	 * @param piece the piece's id
+	 * @param name the side's name
+	 * @param environment the environment
+	 * @return the side
+	 * @throws Exception if it cannot be made
+	 */
+	static Side create(String piece, String name, Environment environment) throws Exception {
+		Scale scale = environment.scale();
+		return switch (piece) {
+			case "a1" -> new Publishing(technology(name, environment), 1, 1, scale.publishing());
+			case "a8" -> new Publishing(technology(name, environment), 8, 1, scale.publishing());
+			case "b" -> new Publishing(technology(name, environment), 1, 1000, scale.publishing());
+			case "c1" -> new Backlog(technology(name, environment), Consumption.ofBacklog(1), backlog(name, scale));
+			case "c8" -> new Backlog(technology(name, environment), Consumption.ofBacklog(8), backlog(name, scale));
+			case "d1" -> new Backlog(technology(name, environment), Consumption.inserting(1, 1), scale.inserts());
+			case "d50" ->
+				new Backlog(technology(name, Map.of("pgbus.listener.events-per-transaction", 50), environment),
+						Consumption.inserting(1, 50), scale.inserts() * 5);
+			case "d8" -> new Backlog(technology(name, environment), Consumption.inserting(8, 1), scale.inserts());
+			case "e100" -> new Delay(technology(name, environment), 100, scale.delays());
+			case "e1000" -> new Delay(technology(name, environment), 1000, scale.delays());
+			default -> throw new IllegalArgumentException("There is no piece " + piece);
+		};
+	}
+
+	private static int backlog(String name, Scale scale) {
+		return switch (name) {
+			case "pgbus", "limit" -> scale.backlog();
+			default -> scale.peerBacklog();
+		};
+	}
+
+	private static Technology technology(String name, Environment environment) throws Exception {
+		return technology(name, Map.of(), environment);
+	}
+
+	private static Technology technology(String name, Map<String, Object> properties, Environment environment)
+			throws Exception {
+		return switch (name) {
+			case "pgbus" -> new Pgbus(environment, false, properties);
+			case "pgbus, another instance" -> new Pgbus(environment, true, properties);
+			case "limit" -> new Limit(environment);
+			case "update and commit" -> new Limit.UpdateAndCommit(environment);
+			case "notify" -> new Limit.Notifications(environment);
+			default -> throw new IllegalArgumentException("There is no side " + name);
+		};
+	}
+
+}
