@@ -10,6 +10,8 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Backlog implements Side {
 
+	private static final int WARM = 20_000;
+
 	private final Technology technology;
 
 	private final Consumption how;
@@ -24,29 +26,29 @@ final class Backlog implements Side {
 
 	@Override
 	public void warmUp() throws Exception {
-		handle();
+		handle(Math.min(this.count, WARM));
 	}
 
 	@Override
 	public Map<Metric, Double> round() throws Exception {
 		Heap.reset();
-		double rate = handle();
+		double rate = handle(this.count);
 		return this.how.inserts() ? Map.of(Metric.HANDLED, rate)
 				: Map.of(Metric.HANDLED, rate, Metric.HEAP, Heap.mostMegabytes());
 	}
 
-	private double handle() throws Exception {
+	private double handle(int until) throws Exception {
 		this.technology.fill(this.count);
 		AtomicLong handled = new AtomicLong();
 		CountDownLatch done = new CountDownLatch(1);
 		long start = System.nanoTime();
 		try (AutoCloseable consumption = this.technology.consume(this.how, (order) -> {
-			if (handled.incrementAndGet() == this.count) {
+			if (handled.incrementAndGet() == until) {
 				done.countDown();
 			}
 		})) {
-			Progress.await(done, handled::get, this.count);
-			return this.count * 1e9 / (System.nanoTime() - start);
+			Progress.await(done, handled::get, until);
+			return until * 1e9 / (System.nanoTime() - start);
 		}
 	}
 

@@ -46,12 +46,20 @@ final class Delay implements Side {
 		AtomicLongArray sent = new AtomicLongArray(count);
 		AtomicLongArray handled = new AtomicLongArray(count);
 		CountDownLatch left = new CountDownLatch(count);
+		CountDownLatch listening = new CountDownLatch(1);
+		long marker = -first;
 		try (AutoCloseable consumption = this.technology.consume(Consumption.live(WORKERS), (order) -> {
+			if (order.id() == marker) {
+				listening.countDown();
+			}
 			int index = (int) (order.id() - first);
 			if (index >= 0 && index < count && handled.compareAndSet(index, 0, System.nanoTime())) {
 				left.countDown();
 			}
 		})) {
+			this.technology.publish(Order.of(marker), () -> {
+			});
+			Progress.await(listening, () -> 0, 1);
 			publish(first, sent);
 			Progress.await(left, () -> count - left.getCount(), count);
 		}

@@ -2,6 +2,7 @@ package io.pgbus.benchmarks;
 
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 
@@ -38,6 +39,37 @@ record Environment(String jdbcUrl, int redisPort, Scale scale) {
 		catch (SQLException ex) {
 			throw new IllegalStateException(ex);
 		}
+	}
+
+	String text(String sql) {
+		try (Connection connection = connect();
+				Statement statement = connection.createStatement();
+				ResultSet row = statement.executeQuery(sql)) {
+			row.next();
+			return row.getString(1);
+		}
+		catch (SQLException ex) {
+			throw new IllegalStateException(ex);
+		}
+	}
+
+	long number(String sql) {
+		return Long.parseLong(text(sql));
+	}
+
+	/**
+	 * Waits until this database's slot is there and somebody reads from it.
+	 * @throws InterruptedException if it is interrupted
+	 */
+	void awaitSlot() throws InterruptedException {
+		while (number(
+				"select count(*) from pg_replication_slots where database = current_database() and active") == 0) {
+			Thread.sleep(100);
+		}
+	}
+
+	Environment other(String database) {
+		return new Environment(this.jdbcUrl.replaceFirst("/bench_\\d+", "/" + database), this.redisPort, this.scale);
 	}
 
 	/**

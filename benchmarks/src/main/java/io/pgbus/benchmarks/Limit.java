@@ -140,7 +140,7 @@ final class Limit implements Technology {
 			select.setString(1, Order.STREAM);
 			select.setInt(2, partition);
 			try (ResultSet rows = select.executeQuery()) {
-				while (rows.next()) {
+				while (rows.next() && !Thread.currentThread().isInterrupted()) {
 					rows.getLong(1);
 					rows.getString(2);
 					rows.getString(3);
@@ -167,6 +167,9 @@ final class Limit implements Technology {
 					.prepareStatement("update progress set position = ? where worker = ?")) {
 			int open = 0;
 			for (Order order : orders) {
+				if (Thread.currentThread().isInterrupted()) {
+					return;
+				}
 				insert.setLong(1, order.id());
 				insert.setLong(2, order.total());
 				insert.executeUpdate();

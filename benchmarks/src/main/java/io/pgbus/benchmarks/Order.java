@@ -36,8 +36,23 @@ record Order(long id, String customer, String status, long total, String note, L
 
 	static final String KEY_IN_SQL = "'customer-' || i %% %d".formatted(CUSTOMERS);
 
+	/**
+	 * A table of orders, and rows for it like the payload.
+	 */
+	static final String TABLE = """
+			create table orders (id bigint primary key, customer text not null, status text not null,
+				total bigint not null, note text not null, items jsonb not null)""";
+
+	static final String ROWS_IN_SQL = """
+			insert into orders
+			select %%d + i, 'customer-' || i %%%% %d, 'placed', 1999 + i %%%% 1000, '%s', jsonb_build_array(
+				jsonb_build_object('sku', 'lamp-' || i %%%% 50, 'quantity', 2, 'price', 999),
+				jsonb_build_object('sku', 'bulb-' || i %%%% 70, 'quantity', 1, 'price', 1))
+			from numbers
+			""".formatted(CUSTOMERS, NOTE);
+
 	static Order of(long id) {
-		return new Order(id, "customer-" + id % CUSTOMERS, "placed", 1999 + id % 1000, NOTE,
+		return new Order(id, "customer-" + Math.abs(id) % CUSTOMERS, "placed", 1999 + id % 1000, NOTE,
 				List.of(new Item("lamp-" + id % 50, 2, 999), new Item("bulb-" + id % 70, 1, 1)));
 	}
 

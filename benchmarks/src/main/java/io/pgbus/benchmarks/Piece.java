@@ -57,6 +57,18 @@ record Piece(String id, String title, List<String> sides, Map<Versus, Double> ai
 				2));
 		all.add(of("e1000", "delay at 1,000 events/s, same instance", "pgbus", "notify").aim("notify", Metric.DELAY_P50,
 				2));
+		all.add(of("e100i", "delay at 100 events/s, another instance", "pgbus, another instance", "notify")
+			.aim("notify", Metric.DELAY_P50, 2));
+		all.add(of("e1000i", "delay at 1,000 events/s, another instance", "pgbus, another instance", "notify")
+			.aim("notify", Metric.DELAY_P50, 2));
+		all.add(of("f", "fan-out, 8 partitions, published 100 per transaction", "20 groups", "1 group", "5 groups")
+			.aim("1 group", Metric.WAL, 1.1));
+		all.add(of("g", "idle: 50 groups of 8 partitions", "pgbus", "the aim").aim("the aim", Metric.STATEMENTS, 1));
+		all.add(of("h", "key order, 16 partitions, 16 workers", "2 instances", "1 instance"));
+		all.add(of("i", "backlog growth, as c8", "pgbus", "small backlog").aim("small backlog", Metric.HANDLED, 0.9));
+		all.add(of("j", "table changes, rows", "pgbus", "bare stream").aim("bare stream", Metric.HANDLED, 0.5));
+		all.add(of("j100", "table changes, delay at 100 rows/s", "pgbus", "bare stream"));
+		all.add(of("k", "backfill", "pgbus", "select and parse"));
 		return all;
 	}
 

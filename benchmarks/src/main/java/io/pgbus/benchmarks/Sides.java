@@ -31,9 +31,38 @@ final class Sides {
 				new Backlog(technology(name, Map.of("pgbus.listener.events-per-transaction", 50), environment),
 						Consumption.inserting(1, 50), scale.inserts() * 5);
 			case "d8" -> new Backlog(technology(name, environment), Consumption.inserting(8, 1), scale.inserts());
-			case "e100" -> new Delay(technology(name, environment), 100, scale.delays());
-			case "e1000" -> new Delay(technology(name, environment), 1000, scale.delays());
+			case "e100", "e100i" -> new Delay(technology(name, environment), 100, scale.delays());
+			case "e1000", "e1000i" -> new Delay(technology(name, environment), 1000, scale.delays());
+			case "f" -> new FanOut(environment, number(name), scale.fanOut());
+			case "g" -> name.equals("the aim") ? new Idle.Aim(Map.of(Metric.STATEMENTS, 5.0)) : new Idle(environment,
+					() -> technology(name, environment), name.equals("pgbus") ? 50 : 1, scale.idle());
+			case "h" -> new KeyOrder(environment, number(name), scale.backlog() / 4);
+			case "i" -> new Backlog(technology("pgbus", environment), Consumption.ofBacklog(8),
+					name.equals("pgbus") ? scale.backlog() : scale.small());
+			case "j" -> new Rows(changes(name, environment), scale.changes(), scale.changes() / 4);
+			case "j100" -> new Delay(changes(name, environment), 100, scale.delays());
+			case "k" -> new Rows(backfill(name, environment), scale.rows(), scale.rows());
 			default -> throw new IllegalArgumentException("There is no piece " + piece);
+		};
+	}
+
+	private static int number(String name) {
+		return Integer.parseInt(name.replaceAll("\\D", ""));
+	}
+
+	private static Technology changes(String name, Environment environment) throws Exception {
+		return switch (name) {
+			case "pgbus" -> new Tables.PgbusChanges(environment);
+			case "bare stream" -> new Tables.BareStream(environment);
+			default -> throw new IllegalArgumentException("There is no side " + name);
+		};
+	}
+
+	private static Technology backfill(String name, Environment environment) {
+		return switch (name) {
+			case "pgbus" -> new Tables.PgbusBackfill(environment);
+			case "select and parse" -> new Tables.BareSelect(environment);
+			default -> throw new IllegalArgumentException("There is no side " + name);
 		};
 	}
 
