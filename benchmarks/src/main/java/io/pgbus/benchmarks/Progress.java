@@ -10,7 +10,7 @@ import java.util.function.LongSupplier;
 final class Progress {
 
 	/** Longer than any peer takes to look whether there is something to do. */
-	private static final long PATIENCE_SECONDS = 60;
+	private static final long PATIENCE_SECONDS = 30;
 
 	private Progress() {
 	}

@@ -53,14 +53,16 @@ final class Sides {
 	private static Technology changes(String name, Environment environment) throws Exception {
 		return switch (name) {
 			case "pgbus" -> new Tables.PgbusChanges(environment);
+			case "debezium" -> new DebeziumEngineSide(environment, false);
 			case "bare stream" -> new Tables.BareStream(environment);
 			default -> throw new IllegalArgumentException("There is no side " + name);
 		};
 	}
 
-	private static Technology backfill(String name, Environment environment) {
+	private static Technology backfill(String name, Environment environment) throws Exception {
 		return switch (name) {
 			case "pgbus" -> new Tables.PgbusBackfill(environment);
+			case "debezium" -> new DebeziumEngineSide(environment, true);
 			case "select and parse" -> new Tables.BareSelect(environment);
 			default -> throw new IllegalArgumentException("There is no side " + name);
 		};
@@ -84,6 +86,13 @@ final class Sides {
 			case "pgbus, another instance" -> new Pgbus(environment, true, properties);
 			case "limit" -> new Limit(environment);
 			case "update and commit" -> new Limit.UpdateAndCommit(environment);
+			case "spring integration" -> new SpringIntegration(environment);
+			case "spring modulith" -> new Modulith(environment);
+			case "db-scheduler" -> new DbScheduler(environment);
+			case "transaction-outbox" -> new GruelboxOutbox(environment);
+			case "namastack-outbox" -> new Namastack(environment);
+			case Redis.NAME -> new RedisStreams(environment);
+			case "kafka" -> new Kafka();
 			case "notify" -> new Limit.Notifications(environment);
 			default -> throw new IllegalArgumentException("There is no side " + name);
 		};

@@ -1,6 +1,7 @@
 package io.pgbus.benchmarks;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -143,8 +144,8 @@ abstract class Tables implements Technology {
 	}
 
 	/**
-	 * The replication stream as the driver gives it: inserts are counted, nothing is
-	 * decoded.
+	 * The replication stream as the driver gives it: of inserts the id is read, nothing
+	 * else is decoded.
 	 */
 	static final class BareStream extends Tables {
 
@@ -173,7 +174,6 @@ abstract class Tables implements Technology {
 				.withSlotOption("publication_names", this.name)
 				.start();
 			ExecutorService reader = Executors.newSingleThreadExecutor();
-			Order order = Order.of(1);
 			reader.submit(() -> {
 				while (!reader.isShutdown()) {
 					ByteBuffer message = stream.readPending();
@@ -181,7 +181,7 @@ abstract class Tables implements Technology {
 						Thread.sleep(1);
 					}
 					else if (message.get(message.position()) == 'I') {
-						handler.accept(order);
+						handler.accept(Order.of(id(message)));
 					}
 					stream.setFlushedLSN(stream.getLastReceiveLSN());
 				}
@@ -194,6 +194,17 @@ abstract class Tables implements Technology {
 				reader.shutdown();
 				reader.awaitTermination(10, TimeUnit.SECONDS);
 			};
+		}
+
+		/**
+		 * Behind I, relation, N, number of columns and t: the first column's length and
+		 * text.
+		 */
+		private static long id(ByteBuffer message) {
+			int at = message.position() + 9;
+			byte[] text = new byte[message.getInt(at)];
+			message.get(at + Integer.BYTES, text);
+			return Long.parseLong(new String(text, StandardCharsets.US_ASCII));
 		}
 
 	}
