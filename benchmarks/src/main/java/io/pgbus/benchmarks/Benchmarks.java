@@ -23,36 +23,43 @@ public final class Benchmarks {
 
 	private final Path target;
 
+	private final boolean profiled;
+
 	private final List<Measurement> measurements = new ArrayList<>();
 
 	private final List<String> failures = new ArrayList<>();
 
 	private int databases;
 
-	private Benchmarks(Server server, int redisPort, String scaleName, Path target) {
+	private Benchmarks(Server server, int redisPort, String scaleName, Path target, boolean profiled) {
 		this.server = server;
 		this.redisPort = redisPort;
 		this.scaleName = scaleName;
 		this.target = target;
+		this.profiled = profiled;
 	}
 
 	/**
 	 * Runs them.
 	 * @param args {@code quick}, {@code full} or {@code huge}; perhaps
 	 * {@code --only=a1,c8} with ids of pieces or the letters they begin with, and
-	 * {@code --sides=pgbus,limit}
+	 * {@code --sides=pgbus,limit}, and {@code --jfr} for a flight recording of each side
 	 * @throws Exception if they cannot be run
 	 */
 	public static void main(String[] args) throws Exception {
 		String scale = "full";
 		Set<String> only = Set.of();
 		Set<String> sides = Set.of();
+		boolean profiled = false;
 		for (String arg : args) {
 			if (arg.startsWith("--only=")) {
 				only = Set.of(arg.substring("--only=".length()).split(","));
 			}
 			else if (arg.startsWith("--sides=")) {
 				sides = Set.of(arg.substring("--sides=".length()).split(","));
+			}
+			else if (arg.equals("--jfr")) {
+				profiled = true;
 			}
 			else {
 				scale = arg;
@@ -63,7 +70,7 @@ public final class Benchmarks {
 		Files.createDirectories(target.resolve("logs"));
 		long start = System.nanoTime();
 		try (Server server = Server.start(); Redis redis = Redis.start(target)) {
-			Benchmarks benchmarks = new Benchmarks(server, redis.port(), scale, target);
+			Benchmarks benchmarks = new Benchmarks(server, redis.port(), scale, target, profiled);
 			for (Piece piece : Piece.all()) {
 				if (only.isEmpty() || only.contains(piece.id()) || only.contains(piece.id().substring(0, 1))) {
 					benchmarks.run(piece, sides);
@@ -114,7 +121,7 @@ public final class Benchmarks {
 		String database = "bench_" + (++this.databases);
 		this.server.createDatabase(database);
 		names.add(database);
-		SideHandle side = SideHandle.start(piece, name, this.target.resolve("logs"), List.of(),
+		SideHandle side = SideHandle.start(piece, name, this.target.resolve("logs"), this.profiled,
 				this.server.url(database), Integer.toString(this.redisPort), this.scaleName);
 		try {
 			side.awaitWarm();

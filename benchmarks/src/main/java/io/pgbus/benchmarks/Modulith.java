@@ -47,7 +47,7 @@ final class Modulith implements Technology {
 
 	@Override
 	public void fill(int count) throws InterruptedException {
-		Listener listener = this.application.getBean(Listener.class);
+		State listener = this.application.getBean(State.class);
 		this.environment.execute("truncate event_publication");
 		CountDownLatch failed = new CountDownLatch(count);
 		listener.failed = failed;
@@ -60,7 +60,7 @@ final class Modulith implements Technology {
 
 	@Override
 	public AutoCloseable consume(Consumption how, Consumer<Order> handler) {
-		Listener listener = this.application.getBean(Listener.class);
+		State listener = this.application.getBean(State.class);
 		listener.handler = handler;
 		if (how.backlog()) {
 			this.application.getBean(IncompleteEventPublications.class)
@@ -74,20 +74,33 @@ final class Modulith implements Technology {
 		this.application.close();
 	}
 
-	static class Listener {
+	/**
+	 * What the listener does; apart from it, as the bean is a proxy.
+	 */
+	static final class State {
 
 		private volatile @Nullable Consumer<Order> handler;
 
 		private volatile @Nullable CountDownLatch failed;
 
+	}
+
+	static class Listener {
+
+		private final State state;
+
+		Listener(State state) {
+			this.state = state;
+		}
+
 		@ApplicationModuleListener
 		void on(Order order) {
-			CountDownLatch toFail = this.failed;
+			CountDownLatch toFail = this.state.failed;
 			if (toFail != null) {
 				toFail.countDown();
 				throw new IllegalStateException("This is to stay in the backlog");
 			}
-			Consumer<Order> current = this.handler;
+			Consumer<Order> current = this.state.handler;
 			if (current != null) {
 				current.accept(order);
 			}

@@ -13,8 +13,13 @@ import org.springframework.context.annotation.Configuration;
 class ModulithApplication {
 
 	@Bean
-	Modulith.Listener listener() {
-		return new Modulith.Listener();
+	Modulith.State state() {
+		return new Modulith.State();
+	}
+
+	@Bean
+	Modulith.Listener listener(Modulith.State state) {
+		return new Modulith.Listener(state);
 	}
 
 }

@@ -98,7 +98,6 @@ final class RedisStreams implements Technology {
 		return () -> {
 			container.stop();
 			workers.shutdownNow();
-			this.redis.opsForStream().destroyGroup(this.stream, group);
 		};
 	}
 

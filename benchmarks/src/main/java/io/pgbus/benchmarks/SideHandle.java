@@ -38,13 +38,16 @@ final class SideHandle implements AutoCloseable {
 		this.process = process;
 	}
 
-	static SideHandle start(Piece piece, String name, Path logs, List<String> options, String... arguments)
+	static SideHandle start(Piece piece, String name, Path logs, boolean profiled, String... arguments)
 			throws IOException {
 		Path log = logs.resolve(piece.id() + "-" + name.replaceAll("[^a-zA-Z0-9]+", "-") + ".log");
 		List<String> command = new ArrayList<>();
 		command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
 		command.addAll(JVM_OPTIONS);
-		command.addAll(options);
+		if (profiled) {
+			command.add("-XX:StartFlightRecording:settings=profile,dumponexit=true,filename="
+					+ log.toString().replaceAll("log$", "jfr"));
+		}
 		command.addAll(
 				List.of("-cp", System.getProperty("java.class.path"), SideProcess.class.getName(), piece.id(), name));
 		command.addAll(List.of(arguments));
