@@ -85,7 +85,7 @@ final class Report {
 				text.append(String.format(Locale.ROOT, "| %s: %s | %s, %s | %s | %s | %s | %s | %s | %s |%n",
 						piece.id(), piece.title(), metric.label(), metric.unit(), text(ours), other, text(theirs),
 						number(ratio), aim(aim, metric, ratio),
-						(ratio == 1) ? "" : ahead(ratio, metric, subject, other)));
+						(ratio == 1 || Double.isNaN(ratio)) ? "" : ahead(ratio, metric, subject, other)));
 			}
 		}
 	}

@@ -37,7 +37,7 @@ record Server(EmbeddedPostgres postgres) implements AutoCloseable {
 		// the number of statements is counted in it
 		settings.put("logging_collector", "on");
 		settings.put("log_rotation_size", "0");
-		settings.put("log_line_prefix", "%d ");
+		settings.put("log_line_prefix", "%d,");
 		return settings;
 	}
 
