@@ -168,7 +168,8 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		this.groupId = ids.groupId();
 		BusDatabase database = this.runtime.database();
 		Subscription subscription = new Subscription(ids.groupId(), ids.streamIds(), this.endpoint.types(),
-				source.filter(), defaults.batchSize(), defaults.batchBytes().toBytes());
+				source.filter(), defaults.batchSize(), defaults.batchBytes().toBytes(),
+				this.runtime.inbox() != null && this.delivery == DeliveryMode.EXACTLY_ONCE);
 		this.runtime.consumer().start();
 		this.runtime.consumer()
 			.join(id(), new BusConsumer.Member(ids.groupId(), this.endpoint.group(),

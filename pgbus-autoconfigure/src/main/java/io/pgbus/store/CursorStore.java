@@ -124,6 +124,22 @@ public final class CursorStore {
 			),
 			""".formatted(STATE, HORIZONS);
 
+	/**
+	 * Higher than the one before, and from the clock: a crash of the server may take with
+	 * it a claim, but not the process that has made it, and a later claim must not look
+	 * like that one.
+	 */
+	private static final String NEXT_VERSION = """
+			greatest(t.version + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)""";
+
+	/**
+	 * A handler does not wait until the claim is on disk. A crash that undoes a claim has
+	 * ended all sessions, and what a handler commits is on disk after the claim. But it
+	 * does wait if it commits elsewhere: its window must not be lost when its effects are
+	 * not (see {@link Inbox}).
+	 */
+	private static final String NEED_NOT_LAST = "set_config('synchronous_commit', 'off', true)";
+
 	/** The next event is not left for another member. */
 	private static final String IS_FOR_THESE_TYPES = """
 			(
@@ -152,7 +168,7 @@ public final class CursorStore {
 	 */
 	private static final String READ = """
 			next as (
-				select t.cursor_id, t.version + 1 as version, t.claimed_at, w.*,
+				select t.cursor_id, %7$s as version, t.claimed_at, w.*,
 					c.group_id, c.stream_id, c.partition, c.starts_at, stream.name as stream,
 					exists (
 						select from {bus}.failed_event f where f.cursor_id = t.cursor_id and f.holds_key
@@ -336,7 +352,8 @@ public final class CursorStore {
 		this.subscription.put("scan",
 				takesAll ? subscription.batchSize() : Math.max(subscription.batchSize(), SELECTIVE_SCAN));
 		String read = read(subscription.filter());
-		this.claim = database.ownRoundTrip(Horizon.FLOOR, Horizon.BOUND,
+		this.claim = database.ownRoundTrip(
+				Horizon.FLOOR + (subscription.effectsAreElsewhere() ? "" : ", " + NEED_NOT_LAST), Horizon.BOUND,
 				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read);
 		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
 		this.release = database.ownRoundTrip(RELEASE);
@@ -358,7 +375,7 @@ public final class CursorStore {
 	/** Reads on in the cursor that the preceding part of the statement took. */
 	static String read(@Nullable String filter) {
 		return READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
-				EventFilter.condition(filter), IS_DUE, Horizon.LAST_ID, WAITS);
+				EventFilter.condition(filter), IS_DUE, Horizon.LAST_ID, WAITS, NEXT_VERSION);
 	}
 
 	/**

@@ -179,6 +179,28 @@ class InboxIntegrationTests {
 		assertThat(this.inbox.takeUp(takeOver(second, register()))).isEqualTo(Set.copyOf(ids(claim)));
 	}
 
+	/**
+	 * A window that a crash takes with it would come back as another one, and what is
+	 * done of it would count as done of an earlier one.
+	 */
+	@Test
+	void aClaimIsOnDiskBeforeAHandlerCommitsElsewhere() {
+		this.bus.jdbc().sql("create table flushed (setting text)").update();
+		this.bus.jdbc()
+			.sql("""
+					create function note() returns trigger language plpgsql as $$
+					begin insert into flushed values (current_setting('synchronous_commit')); return null; end $$""")
+			.update();
+		this.bus.jdbc().sql("create trigger note after insert on pgbus.cursor_state execute function note()").update();
+		publish();
+		release(claim(register()));
+		publish();
+		CursorStore local = new CursorStore(this.database, new Subscription(1, List.of(1), null, null, 1, 1000));
+		assertThat(local.claim(register(), List.of())).isNotNull();
+		assertThat(this.bus.jdbc().sql("select setting from flushed").query(String.class).list()).containsExactly("on",
+				"on", "off");
+	}
+
 	@Test
 	void entriesAndVersionsGoWithTheirWindows() {
 		Holder holder = register();
@@ -228,7 +250,7 @@ class InboxIntegrationTests {
 
 	private CursorStore cursors(GroupIds group, int batchSize) {
 		return new CursorStore(this.database,
-				new Subscription(group.groupId(), group.streamIds(), null, null, batchSize, 1_000_000));
+				new Subscription(group.groupId(), group.streamIds(), null, null, batchSize, 1_000_000, true));
 	}
 
 	private Holder register() {

@@ -140,6 +140,27 @@ class OwnershipIntegrationTests {
 	}
 
 	/**
+	 * Fails if the version of a claim is the next number
+	 * ({@code CursorStore.NEXT_VERSION} as <code>t.version + 1</code>): a crash of the
+	 * server takes a claim with it that was not on disk yet, and the process that has
+	 * made it lives.
+	 */
+	@Test
+	void aClaimThatWasLostWithTheServerIsNotTakenForALaterOne() {
+		publish(0);
+		this.jdbc.sql("create table on_disk as select * from pgbus.cursor_state").update();
+		Claim lost = claim(register());
+		this.jdbc.sql("delete from pgbus.cursor_state").update();
+		this.jdbc.sql("insert into pgbus.cursor_state select * from on_disk").update();
+		Claim claim = claim(register());
+		assertThat(claim.cursorId()).isEqualTo(lost.cursorId());
+		assertThat(handle(lost, "who does not know")).isFalse();
+		assertThat(this.cursors.release(lost, lost.readingTo(), List.of(), null)).isFalse();
+		assertThat(handle(claim, "successor")).isTrue();
+		assertThat(effects()).containsExactly("successor");
+	}
+
+	/**
 	 * Fails if a claim takes the state that its snapshot shows instead of deleting it
 	 * ({@code taken} in {@code CursorStore.TAKE_FREE} as a select): a claim that came
 	 * between is not seen then, and both write the next version.
