@@ -35,10 +35,13 @@ create table audit_entry (
 );
 create index on audit_entry (key);
 
+-- A row for each order: a backfill may give one again that was counted.
 create table revenue (
-  customer text primary key,
+  order_id bigint primary key,
+  customer text not null,
   total_cents bigint not null
 );
+create index on revenue (customer);
 
 -- Orders for these cannot be shipped, so that there is something to retry.
 create table broken_item (

@@ -79,11 +79,20 @@ final class RelationCatalog {
 			where i.indisprimary and i.indrelid = any(?::text[]::oid[])
 			""";
 
-	/** Generated columns are not in the stream of changes. */
+	/**
+	 * Of generated columns only stored ones can be in the stream of changes, from
+	 * PostgreSQL 18 on, unless the publication that has the table is one without them.
+	 */
 	private static final String COLUMNS = """
 			select a.attname::text as name, a.atttypid::bigint as type, a.atttypmod as modifier
 			from pg_attribute a
-			where a.attrelid = ?::text::oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+			where a.attrelid = ?::text::oid and a.attnum > 0 and not a.attisdropped and (
+				a.attgenerated = ''
+				or a.attgenerated = 's' and current_setting('server_version_num')::integer >= 180000 and not exists (
+					select from pg_publication_rel r join pg_publication p on p.oid = r.prpubid
+					where r.prrelid = a.attrelid and to_jsonb(p) ->> 'pubgencols' <> 's'
+				)
+			)
 			order by a.attnum
 			""";
 

@@ -158,7 +158,7 @@ public final class TableListenerStore {
 			if (relation.columns().stream().noneMatch((existing) -> existing.name().equals(column))) {
 				throw new IllegalArgumentException("The table listener for " + name + " names the column \"" + column
 						+ "\", which is not among those whose changes are in the stream: " + columnNames(relation)
-						+ ". Generated columns are not.");
+						+ ". Generated columns are only if they are stored, from PostgreSQL 18 on.");
 			}
 		}
 		if (!wanted.columns().isEmpty() && !relation.wholeRows()) {

@@ -11,8 +11,10 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.stereotype.Component;
 
 /**
- * Keeps the revenue of each customer. It listens to the table of the orders itself, so it
- * also knows of those that somebody puts there by hand.
+ * Keeps the revenue of each order. It listens to the table of the orders itself, so it
+ * also knows of those that somebody puts there by hand, and by a backfill of those that
+ * were there before it. An order may be replayed, so it is not added up but kept by its
+ * id.
  */
 @Component
 class RevenueListener {
@@ -20,8 +22,9 @@ class RevenueListener {
 	private static final Logger logger = LoggerFactory.getLogger(RevenueListener.class);
 
 	private static final String ADD = """
-			insert into revenue (customer, total_cents) values (:customer, :cents)
-			on conflict (customer) do update set total_cents = revenue.total_cents + excluded.total_cents
+			insert into revenue (order_id, customer, total_cents) values (:id, :customer, :cents)
+			on conflict (order_id) do update
+			set customer = excluded.customer, total_cents = excluded.total_cents
 			""";
 
 	private final JdbcClient jdbc;
@@ -30,12 +33,16 @@ class RevenueListener {
 		this.jdbc = jdbc;
 	}
 
-	@PgTableListener(group = "revenue", tables = @PgTable(name = "orders", filter = "price_cents > 0"),
+	@PgTableListener(group = "revenue",
+			tables = @PgTable(name = "orders", filter = "price_cents > 0", backfill = "select * from orders"),
 			operations = TableOperation.INSERT, autoStartup = "${shop.revenue.enabled}")
 	void on(TableChange<Order> change) {
 		Order order = change.requireRecord();
-		logger.info("revenue got {} of {} {}: {}", change.operation(), change.table(), change.key(), order);
+		if (change.operation() != TableOperation.READ) {
+			logger.info("revenue got {} of {} {}: {}", change.operation(), change.table(), change.key(), order);
+		}
 		this.jdbc.sql(ADD)
+			.param("id", order.id())
 			.param("customer", order.customer())
 			.param("cents", (long) order.quantity() * order.priceCents())
 			.update();
