@@ -241,12 +241,14 @@ public final class BusConsumer implements WakeUps {
 		long lookNanos = this.pollInterval.toNanos();
 		long lastHeartbeat = System.nanoTime();
 		long lastLook = lastHeartbeat;
+		long heartbeats = 0;
 		boolean reachable = true;
 		// whichever comes first: a long poll interval must not keep the heartbeat waiting
 		while (!isCounted(stop, Math.min(lookNanos, heartbeatNanos))) {
 			try {
 				if (!reachable || System.nanoTime() - lastHeartbeat >= heartbeatNanos) {
-					heartbeat();
+					heartbeat(heartbeats % HEARTBEATS_PER_TIMEOUT == 0);
+					heartbeats++;
 					lastHeartbeat = System.nanoTime();
 				}
 				if (!reachable || System.nanoTime() - lastLook >= lookNanos) {
@@ -280,7 +282,8 @@ public final class BusConsumer implements WakeUps {
 		}
 	}
 
-	private void heartbeat() {
+	/** What nobody owns is rare: a process must have died between two statements. */
+	private void heartbeat(boolean looksForOrphans) {
 		if (!this.store.heartbeat(this.id)) {
 			logger.warn("Consumer {} was taken for dead, since it was silent for more than {}. Its cursors were freed; "
 					+ "it registers anew.", this.id, this.timeout);
@@ -288,7 +291,9 @@ public final class BusConsumer implements WakeUps {
 			this.members
 				.forEach((listener, member) -> this.store.join(this.id, listener, member.groupId(), member.types()));
 		}
-		this.store.freeOrphans();
+		if (looksForOrphans) {
+			this.store.freeOrphans();
+		}
 	}
 
 	/**

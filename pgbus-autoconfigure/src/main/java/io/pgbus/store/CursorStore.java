@@ -133,10 +133,11 @@ public final class CursorStore {
 			greatest(t.version + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)""";
 
 	/**
-	 * A handler does not wait until the claim is on disk. A crash that undoes a claim has
-	 * ended all sessions, and what a handler commits is on disk after the claim. But it
-	 * does wait if it commits elsewhere: its window must not be lost when its effects are
-	 * not (see {@link Inbox}).
+	 * A handler does not wait until a claim, or the position before it, is on disk. A
+	 * crash that undoes these has ended all sessions, and what a handler commits is on
+	 * disk after them. But it does wait if it commits elsewhere: its window must not be
+	 * lost when its effects are not (see {@link Inbox}). A cursor is let go for good: its
+	 * owner would not know that it still holds it.
 	 */
 	private static final String NEED_NOT_LAST = "set_config('synchronous_commit', 'off', true)";
 
@@ -352,10 +353,10 @@ public final class CursorStore {
 		this.subscription.put("scan",
 				takesAll ? subscription.batchSize() : Math.max(subscription.batchSize(), SELECTIVE_SCAN));
 		String read = read(subscription.filter());
-		this.claim = database.ownRoundTrip(
-				Horizon.FLOOR + (subscription.effectsAreElsewhere() ? "" : ", " + NEED_NOT_LAST), Horizon.BOUND,
+		String floor = Horizon.FLOOR + (subscription.effectsAreElsewhere() ? "" : ", " + NEED_NOT_LAST);
+		this.claim = database.ownRoundTrip(floor, Horizon.BOUND,
 				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read);
-		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
+		this.advance = database.ownRoundTrip(floor, TAKE_HELD + read);
 		this.release = database.ownRoundTrip(RELEASE);
 		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,
 				FREE.formatted("s.owner = :consumerId and s.worker = :worker"));

@@ -184,7 +184,7 @@ class InboxIntegrationTests {
 	 * done of it would count as done of an earlier one.
 	 */
 	@Test
-	void aClaimIsOnDiskBeforeAHandlerCommitsElsewhere() {
+	void claimsAreOnDiskBeforeAHandlerCommitsElsewhere() {
 		this.bus.jdbc().sql("create table flushed (setting text)").update();
 		this.bus.jdbc()
 			.sql("""
