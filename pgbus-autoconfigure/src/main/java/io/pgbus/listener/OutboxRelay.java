@@ -15,6 +15,7 @@ import io.pgbus.core.EventConverter;
 import io.pgbus.core.WakeUps;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
+import io.pgbus.store.ChangeStreamTrimmer;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.GroupStatus;
 import io.pgbus.store.NewEvent;
@@ -69,6 +70,8 @@ public final class OutboxRelay implements SmartLifecycle {
 
 	private final RetentionMaintenance maintenance;
 
+	private final ChangeStreamTrimmer trimmer;
+
 	private final @Nullable NotificationListener presence;
 
 	private final BusStatus status;
@@ -106,6 +109,7 @@ public final class OutboxRelay implements SmartLifecycle {
 		this.streams = streams;
 		this.retention = new RetentionStore(runtime.database());
 		this.maintenance = maintenance;
+		this.trimmer = ChangeStreamTrimmer.ofOutbox(runtime.database());
 		this.presence = presence;
 		this.status = new BusStatus(runtime.database());
 		this.converter = runtime.converter();
@@ -194,11 +198,13 @@ public final class OutboxRelay implements SmartLifecycle {
 			if (!names.equals(this.carried)) {
 				carry(names);
 			}
+			this.trimmer.trim();
 			this.failing = false;
 		}
 		catch (RuntimeException ex) {
 			if (!this.failing) {
-				logger.warn("The streams of the outbox cannot be looked at, which is tried again: {}", ex.toString());
+				logger.warn("The streams of the outbox cannot be looked after, which is tried again: {}",
+						ex.toString());
 			}
 			this.failing = true;
 		}

@@ -7,7 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Removes from the streams of tables what all groups have passed.
+ * Removes what all groups have passed from the streams of tables, or of an outbox, at
+ * once and not only when its segment goes.
  * <p>
  * <b>Invariant.</b> An event goes only if no cursor that reads its partition can still
  * read it, and no failed event refers to it. A cursor is past what its low horizon sees;
@@ -20,10 +21,15 @@ import java.util.Map;
  */
 public final class ChangeStreamTrimmer {
 
-	private static final String STREAMS = """
+	private static final String TABLE_STREAMS = """
 			select t.stream_id, s.partitions
 			from {bus}.table_stream t join {bus}.stream s on s.id = t.stream_id
 			order by t.stream_id
+			""";
+
+	/** In an outbox a stream is to be consumed once there is a group that does so. */
+	private static final String CONSUMED_STREAMS = """
+			select id as stream_id, partitions from {bus}.stream where retention = interval '0' order by id
 			""";
 
 	/**
@@ -111,6 +117,8 @@ public final class ChangeStreamTrimmer {
 
 	private final BusDatabase database;
 
+	private final String streams;
+
 	private final RoundTrip trim;
 
 	/**
@@ -122,12 +130,27 @@ public final class ChangeStreamTrimmer {
 	private int runs;
 
 	/**
-	 * Creates the trimmer.
+	 * Creates a trimmer of the streams of tables.
 	 * @param database the database
 	 */
 	public ChangeStreamTrimmer(BusDatabase database) {
+		this(database, TABLE_STREAMS);
+	}
+
+	private ChangeStreamTrimmer(BusDatabase database, String streams) {
 		this.database = database;
+		this.streams = streams;
 		this.trim = database.ownRoundTrip(Horizon.PLANNER, TRIM);
+	}
+
+	/**
+	 * Creates a trimmer of the streams whose events are kept until all groups have passed
+	 * them.
+	 * @param outbox the database of an outbox
+	 * @return the trimmer
+	 */
+	public static ChangeStreamTrimmer ofOutbox(BusDatabase outbox) {
+		return new ChangeStreamTrimmer(outbox, CONSUMED_STREAMS);
 	}
 
 	/**
@@ -139,7 +162,7 @@ public final class ChangeStreamTrimmer {
 		if (this.runs++ % RUNS_PER_ROUND == 0) {
 			this.behind.clear();
 		}
-		List<TableStream> streams = this.database.own(STREAMS)
+		List<TableStream> streams = this.database.own(this.streams)
 			.query((row, index) -> new TableStream(row.getInt("stream_id"), row.getInt("partitions")))
 			.list();
 		long removed = 0;
