@@ -47,7 +47,7 @@ public final class Benchmarks {
 
 	/**
 	 * Runs them.
-	 * @param args {@code quick}, {@code full} or {@code huge}; perhaps
+	 * @param args {@code quick}, {@code short}, {@code full} or {@code huge}; perhaps
 	 * {@code --only=a1,c8} with ids of pieces or the letters they begin with, and
 	 * {@code --sides=pgbus,limit}, and {@code --jfr} for a flight recording of each side
 	 * @throws Exception if they cannot be run
@@ -82,18 +82,24 @@ public final class Benchmarks {
 						: only.contains(piece.id()) || only.contains(piece.id().substring(0, 1));
 				if (chosen) {
 					benchmarks.run(piece, sides);
+					// what is there is there if the run is ended early
+					benchmarks.write(redis, Duration.ofNanos(System.nanoTime() - start));
 				}
 			}
-			Report report = new Report(benchmarks.measurements, benchmarks.failures);
-			report.writeCsv(target.resolve("results.csv"));
-			String markdown = report.markdown(server, redis, scale, Duration.ofNanos(System.nanoTime() - start));
-			Files.writeString(target.resolve("results.md"), markdown);
-			System.out.println(markdown);
+			System.out.println(benchmarks.write(redis, Duration.ofNanos(System.nanoTime() - start)));
 			if (!benchmarks.failures.isEmpty()) {
 				System.exit(1);
 			}
 		}
 		System.exit(0);
+	}
+
+	private String write(Redis redis, Duration time) throws Exception {
+		Report report = new Report(this.measurements, this.failures);
+		report.writeCsv(this.target.resolve("results.csv"));
+		String markdown = report.markdown(this.server, redis, this.scaleName, time);
+		Files.writeString(this.target.resolve("results.md"), markdown);
+		return markdown;
 	}
 
 	private void run(Piece piece, Set<String> only) throws Exception {

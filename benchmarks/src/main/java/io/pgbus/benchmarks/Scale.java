@@ -25,12 +25,14 @@ record Scale(int rounds, Duration publishing, int backlog, int peerBacklog, int 
 		return switch (name) {
 			case "quick" -> new Scale(1, Duration.ofMillis(300), 5_000, 300, 300, 1_000, Duration.ofSeconds(1), 500,
 					Duration.ofSeconds(2), 2_000, 5_000);
+			case "short" -> new Scale(3, Duration.ofSeconds(1), 200_000, 2_000, 3_000, 20_000, Duration.ofSeconds(3),
+					10_000, Duration.ofSeconds(5), 100_000, 200_000);
 			case "full" -> new Scale(3, Duration.ofSeconds(3), 1_000_000, 5_000, 10_000, 100_000,
 					Duration.ofSeconds(10), 20_000, Duration.ofSeconds(10), 300_000, 2_000_000);
 			// the backlog grows, all else stays as it is
 			case "huge" -> new Scale(3, Duration.ofSeconds(3), 10_000_000, 5_000, 10_000, 100_000,
 					Duration.ofSeconds(10), 20_000, Duration.ofSeconds(10), 300_000, 2_000_000);
-			default -> throw new IllegalArgumentException("The scale is quick, full or huge, not " + name);
+			default -> throw new IllegalArgumentException("The scale is quick, short, full or huge, not " + name);
 		};
 	}
 
