@@ -40,7 +40,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
 import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
 import org.springframework.boot.thread.Threading;
@@ -55,33 +54,50 @@ import org.springframework.util.function.SingletonSupplier;
  * @since 0.1.0
  */
 @AutoConfiguration(after = PgBusListenerAutoConfiguration.class)
-@ConditionalOnBean(BusDatabase.class)
-@ConditionalOnSingleCandidate(DataSource.class)
+@ConditionalOnBean({ BusDatabase.class, DataSource.class })
 @Conditional(PgBusOutboxAutoConfiguration.OnOutbox.class)
 public final class PgBusOutboxAutoConfiguration {
 
 	@Bean
 	@DependsOnDatabaseInitialization
 	@ConditionalOnMissingBean
-	OwnDatabase pgBusOwnDatabase(DataSource dataSource, BusDatabase bus, PgBusProperties properties) {
+	OwnDatabase pgBusOwnDatabase(ObjectProvider<DataSource> dataSources, BusDatabase bus, PgBusProperties properties) {
+		DataSource dataSource = dataSources.getIfUnique();
+		if (dataSource == null) {
+			throw new PgBusException(
+					"There are several DataSources and none of them is primary, so it is not known where "
+							+ "the outbox is to be. Make the application's @Primary, or set pgbus.outbox.enabled=false.");
+		}
 		BusDatabase own = new BusDatabase(dataSource, properties.getOutbox().getSchema());
 		if (own.dataSource() == bus.dataSource()) {
 			throw new PgBusException("pgbus.outbox.enabled is true, but the bus lives in the application's own "
 					+ "DataSource, so that it needs no outbox. Remove the property, or mark the bus's DataSource "
 					+ "with @PgBusDataSource.");
 		}
-		SchemaInitializer initializer = new SchemaInitializer(own);
-		if (properties.getSchema().getInitialize() == Initialize.ALWAYS) {
-			initializer.migrate();
-		}
-		else {
-			initializer.check();
-		}
+		initialize(own, properties.getSchema().getInitialize());
 		if (own.busId().equals(bus.busId())) {
 			throw new PgBusException("The outbox and the bus are the same schema \"" + own.schema()
 					+ "\" of the same database. Set pgbus.outbox.enabled=false, or let pgbus.outbox.schema name another.");
 		}
 		return new OwnDatabase(own);
+	}
+
+	private static void initialize(BusDatabase own, Initialize initialize) {
+		SchemaInitializer initializer = new SchemaInitializer(own);
+		try {
+			if (initialize == Initialize.ALWAYS) {
+				initializer.migrate();
+			}
+			else {
+				initializer.check();
+			}
+		}
+		catch (PgBusException ex) {
+			throw new PgBusException(
+					"The database of the application cannot have an outbox (pgbus.outbox.enabled=false "
+							+ "does without). " + ex.getMessage(),
+					ex);
+		}
 	}
 
 	@Bean

@@ -234,6 +234,18 @@ class OutboxIntegrationTests {
 	}
 
 	@Test
+	void whereTheOutboxIsToBeMustBeKnown() {
+		BusApplication.on(this.shop, this.bus)
+			.withBean("other", DataSource.class, this.stock::dataSource)
+			.withBean("another", DataSource.class, this.stock::dataSource)
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.isInstanceOf(PgBusException.class)
+				.hasMessageContaining("where the outbox is to be")
+				.hasMessageContaining("pgbus.outbox.enabled=false"));
+	}
+
+	@Test
 	void outboxMayBeInTheBusesDatabaseUnderAnotherName() {
 		BusApplication.on(this.shop, this.shop).run((context) -> {
 			List<Event<String>> received = listen(context, "orders");
