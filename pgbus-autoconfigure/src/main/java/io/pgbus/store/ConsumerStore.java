@@ -136,7 +136,7 @@ public final class ConsumerStore {
 		this.terminate = database.ownRoundTrip(TERMINATE);
 		this.look = database.ownRoundTrip(Horizon.PLANNER, LOOK);
 		this.freeOrphans = database.ownRoundTrip(Horizon.PLANNER, CursorStore.FREE.formatted(IS_ORPHAN));
-		this.freeOrphanChunks = database.ownRoundTrip(ChunkStore.FREE.formatted(IS_ORPHAN));
+		this.freeOrphanChunks = database.ownRoundTrip(Horizon.PLANNER, ChunkStore.FREE.formatted(IS_ORPHAN));
 	}
 
 	/**
