@@ -340,7 +340,7 @@ public final class CursorStore {
 				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read);
 		this.advance = database.ownRoundTrip(Horizon.FLOOR, TAKE_HELD + read);
 		this.release = database.ownRoundTrip(RELEASE);
-		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,
+		this.releaseStrays = database.ownRoundTrip(Horizon.ROW_BY_ROW,
 				FREE.formatted("s.owner = :consumerId and s.worker = :worker"));
 	}
 
