@@ -280,7 +280,7 @@ public final class CursorStore {
 
 	/** Frees cursors c, whose state s is theirs to change. */
 	static final String FREE = """
-			with chosen as (
+			with chosen as materialized (
 				select c.id, s.version
 				from {bus}.cursor c
 				%s
