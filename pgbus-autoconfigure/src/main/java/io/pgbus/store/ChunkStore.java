@@ -138,7 +138,7 @@ public final class ChunkStore {
 
 	/** Frees open chunks k, whose state s is theirs to change. */
 	static final String FREE = """
-			with chosen as (
+			with chosen as materialized (
 				select k.id, s.version from {bus}.backfill_chunk k %s where k.state = 'open' and %%s
 			),
 			taken as (

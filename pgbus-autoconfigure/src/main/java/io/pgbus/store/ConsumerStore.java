@@ -135,8 +135,8 @@ public final class ConsumerStore {
 		this.bury = database.ownRoundTrip(BURY);
 		this.terminate = database.ownRoundTrip(TERMINATE);
 		this.look = database.ownRoundTrip(Horizon.PLANNER, LOOK);
-		this.freeOrphans = database.ownRoundTrip(Horizon.PLANNER, CursorStore.FREE.formatted(IS_ORPHAN));
-		this.freeOrphanChunks = database.ownRoundTrip(ChunkStore.FREE.formatted(IS_ORPHAN));
+		this.freeOrphans = database.ownRoundTrip(Horizon.ROW_BY_ROW, CursorStore.FREE.formatted(IS_ORPHAN));
+		this.freeOrphanChunks = database.ownRoundTrip(Horizon.ROW_BY_ROW, ChunkStore.FREE.formatted(IS_ORPHAN));
 	}
 
 	/**

@@ -297,7 +297,7 @@ public final class CursorStore {
 
 	/** Frees cursors c, whose state s is theirs to change. */
 	static final String FREE = """
-			with chosen as (
+			with chosen as materialized (
 				select c.id, s.version
 				from {bus}.cursor c
 				%s
@@ -358,7 +358,7 @@ public final class CursorStore {
 				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read);
 		this.advance = database.ownRoundTrip(floor, TAKE_HELD + read);
 		this.release = database.ownRoundTrip(RELEASE);
-		this.releaseStrays = database.ownRoundTrip(Horizon.PLANNER,
+		this.releaseStrays = database.ownRoundTrip(Horizon.ROW_BY_ROW,
 				FREE.formatted("s.owner = :consumerId and s.worker = :worker"));
 	}
 

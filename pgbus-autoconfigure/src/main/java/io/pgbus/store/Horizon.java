@@ -36,6 +36,14 @@ final class Horizon {
 	static final String PLANNER = "select " + SETTINGS;
 
 	/**
+	 * The same for statements that change some states: joined in another way than row by
+	 * row they would read all states that ever were, which are many under an old
+	 * snapshot.
+	 */
+	static final String ROW_BY_ROW = PLANNER
+			+ ", set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)";
+
+	/**
 	 * The same in a transaction of the caller's, which gets its own settings back by
 	 * {@link #RETURNED}.
 	 */

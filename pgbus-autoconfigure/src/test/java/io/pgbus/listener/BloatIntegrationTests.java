@@ -50,6 +50,9 @@ class BloatIntegrationTests {
 
 	private static final int FAILS_ONE_OF = 20;
 
+	/** Between two rounds of autovacuum they may grow so many times more. */
+	private static final long FACTOR = (MINUTES != null) ? 16 : 1;
+
 	/** The most kilobytes that a table may have, with its indexes. */
 	private static final Map<String, Long> BOUNDS = Map.of("cursor_state", 4096L, "ledger", 8192L, "failed_event",
 			4096L, "consumer", 256L, "member", 256L, "capture_state", 2048L);
@@ -81,7 +84,7 @@ class BloatIntegrationTests {
 			}
 			stop(bus);
 			assertThat(largest).hasSize(BOUNDS.size())
-				.allSatisfy((table, size) -> assertThat(size).as(table).isLessThan(BOUNDS.get(table)));
+				.allSatisfy((table, size) -> assertThat(size).as(table).isLessThan(FACTOR * BOUNDS.get(table)));
 			assertThat(count(bus, """
 					select 100 * n_tup_hot_upd / n_tup_upd from pg_stat_user_tables
 					where relid = 'pgbus.consumer'::regclass""")).as("heartbeats that touch no index, in percent")
