@@ -316,12 +316,11 @@ public final class CursorStore {
 			select count(*) from freed
 			""".formatted(STATE, HORIZONS, HORIZONS);
 
-	/** How many events a read looks at when it may pass over some. */
-	private static final int SELECTIVE_SCAN = 1000;
-
 	private final Map<String, Object> subscription = new HashMap<>();
 
 	private final boolean isFiltered;
+
+	private final ScanSize scan;
 
 	private final RoundTrip claim;
 
@@ -349,9 +348,7 @@ public final class CursorStore {
 				(subscription.types() != null) ? subscription.types().toArray(new String[0]) : null);
 		this.subscription.put("batchSize", subscription.batchSize());
 		this.subscription.put("batchBytes", subscription.batchBytes());
-		boolean takesAll = subscription.types() == null && subscription.filter() == null;
-		this.subscription.put("scan",
-				takesAll ? subscription.batchSize() : Math.max(subscription.batchSize(), SELECTIVE_SCAN));
+		this.scan = new ScanSize(subscription);
 		String read = read(subscription.filter());
 		String floor = Horizon.FLOOR + (subscription.effectsAreElsewhere() ? "" : ", " + NEED_NOT_LAST);
 		this.claim = database.ownRoundTrip(floor, Horizon.BOUND,
@@ -391,6 +388,7 @@ public final class CursorStore {
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
 		parameters.put("checkDone", true);
+		parameters.put("scan", this.scan.events());
 		parameters.put("avoided", avoided.toArray(new Integer[0]));
 		return this.claim.run(parameters, this::readClaim).orElse(null);
 	}
@@ -409,6 +407,7 @@ public final class CursorStore {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
+		parameters.put("scan", this.scan.events());
 		// who was here before may have read more at once, and done it
 		parameters.put("checkDone", !claim.done().isEmpty());
 		parameters.put("cursorId", claim.cursorId());
@@ -447,7 +446,9 @@ public final class CursorStore {
 	}
 
 	private Optional<Claim> readClaim(ResultSet row) throws SQLException {
-		return readClaim(row, this.isFiltered);
+		Optional<Claim> claim = readClaim(row, this.isFiltered);
+		claim.ifPresent(this.scan::learnFrom);
+		return claim;
 	}
 
 	static Optional<Claim> readClaim(ResultSet row, boolean isFiltered) throws SQLException {
