@@ -7,9 +7,6 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.pgbus.listener.OutboxRelay;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Gauges of the outbox. They are read from one look at it, which holds for a while.
@@ -18,17 +15,7 @@ import org.slf4j.LoggerFactory;
  */
 public class OutboxMeters implements MeterBinder {
 
-	private static final Logger logger = LoggerFactory.getLogger(OutboxMeters.class);
-
-	private final OutboxRelay relay;
-
-	private final long intervalNanos;
-
-	private @Nullable OutboxDetail last;
-
-	private long lookedAtNanos;
-
-	private boolean failing;
+	private final TimedLook<OutboxDetail> look;
 
 	/**
 	 * Creates the gauges.
@@ -36,9 +23,8 @@ public class OutboxMeters implements MeterBinder {
 	 * @param interval the time for which a look holds
 	 */
 	public OutboxMeters(OutboxRelay relay, Duration interval) {
-		this.relay = relay;
-		this.intervalNanos = interval.toNanos();
-		this.lookedAtNanos = System.nanoTime() - this.intervalNanos;
+		this.look = new TimedLook<>("the outbox", () -> OutboxDetail.of(relay, null), (detail) -> {
+		}, interval);
 	}
 
 	@Override
@@ -54,28 +40,9 @@ public class OutboxMeters implements MeterBinder {
 			.register(registry);
 	}
 
-	private synchronized double read(ToDoubleFunction<OutboxDetail> value) {
-		if (System.nanoTime() - this.lookedAtNanos >= this.intervalNanos) {
-			this.last = look();
-			this.lookedAtNanos = System.nanoTime();
-		}
-		return (this.last != null) ? value.applyAsDouble(this.last) : Double.NaN;
-	}
-
-	private @Nullable OutboxDetail look() {
-		try {
-			OutboxDetail detail = OutboxDetail.of(this.relay, null);
-			this.failing = false;
-			return detail;
-		}
-		catch (RuntimeException ex) {
-			if (!this.failing) {
-				logger.warn("The gauges of the outbox cannot be read and show nothing until they can: {}",
-						ex.toString());
-			}
-			this.failing = true;
-			return null;
-		}
+	private double read(ToDoubleFunction<OutboxDetail> value) {
+		OutboxDetail detail = this.look.get();
+		return (detail != null) ? value.applyAsDouble(detail) : Double.NaN;
 	}
 
 }

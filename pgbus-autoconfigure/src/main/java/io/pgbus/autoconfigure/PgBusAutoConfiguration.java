@@ -2,10 +2,8 @@ package io.pgbus.autoconfigure;
 
 import java.util.Arrays;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.Supplier;
 
 import javax.sql.DataSource;
 
@@ -46,7 +44,6 @@ import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.ConfigurationCondition;
 import org.springframework.core.type.AnnotatedTypeMetadata;
-import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Auto-configuration of the bus: its database and schema, and publishing. It needs a
@@ -141,11 +138,8 @@ public final class PgBusAutoConfiguration {
 			return new DefaultEventPublisher(relay.database(), new EventStore(relay.database(), relay.streams()),
 					converter, types, relay::published, properties.getPublisher().getMaxPayload(), instruments);
 		}
-		// looked up at the first event, as they may need who publishes, and once
-		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new DefaultEventPublisher(database, new EventStore(database, streams), converter, types,
-				(streamId) -> all.get().forEach((each) -> each.published(streamId)),
-				properties.getPublisher().getMaxPayload(), instruments);
+				new AllWakeUps(wakeUps), properties.getPublisher().getMaxPayload(), instruments);
 	}
 
 	/**

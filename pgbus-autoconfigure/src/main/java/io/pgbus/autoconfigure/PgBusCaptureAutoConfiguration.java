@@ -3,7 +3,6 @@ package io.pgbus.autoconfigure;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Supplier;
 
 import javax.sql.DataSource;
 
@@ -40,7 +39,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.context.annotation.Bean;
-import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Auto-configuration of table listeners. Nothing is published or captured until there is
@@ -115,10 +113,9 @@ public final class PgBusCaptureAutoConfiguration {
 		if (login == null) {
 			return null;
 		}
-		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new Capture(database, store,
 				ReplicationConnectionFactory.of(login.url(), login.username(), login.password()), settings,
-				consumer.name(), (streamId) -> all.get().forEach((each) -> each.published(streamId)), "pgbus-capture");
+				consumer.name(), new AllWakeUps(wakeUps)::published, "pgbus-capture");
 	}
 
 	@Bean

@@ -3,7 +3,6 @@ package io.pgbus.autoconfigure;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 import javax.sql.DataSource;
@@ -46,7 +45,6 @@ import org.springframework.boot.thread.Threading;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.core.env.Environment;
-import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Auto-configuration of the outbox of an application whose bus is in another database.
@@ -120,13 +118,12 @@ public final class PgBusOutboxAutoConfiguration {
 				});
 		Inbox inbox = new Inbox(bus, outbox.busId());
 		consumer.whenBuried(inbox::terminate);
-		Supplier<List<WakeUps>> all = SingletonSupplier.of(() -> wakeUps.orderedStream().toList());
 		return new OutboxRelay(
 				new ListenerRuntime(outbox, new GroupStore(outbox, streams), converter, consumer,
 						bus.newTransactionManager(), inbox, null, List.of(), Threading.VIRTUAL.isActive(environment),
 						defaults(properties), ListenerInstruments.NONE, null),
 				streams, new RetentionMaintenance(outbox, properties.getRetention().toSettings()), presence,
-				new EventStore(bus, busStreams), (streamId) -> all.get().forEach((each) -> each.published(streamId)));
+				new EventStore(bus, busStreams), new AllWakeUps(wakeUps));
 	}
 
 	private static @Nullable NotificationListener presence(BusDatabase outbox, PgBusProperties properties,

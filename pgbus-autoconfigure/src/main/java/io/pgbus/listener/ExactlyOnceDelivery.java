@@ -1,7 +1,6 @@
 package io.pgbus.listener;
 
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 import io.pgbus.store.Claim;
 import io.pgbus.store.FailureStore;
@@ -12,7 +11,6 @@ import io.pgbus.store.StoredEvent;
 
 import org.springframework.dao.DuplicateKeyException;
 import org.springframework.transaction.PlatformTransactionManager;
-import org.springframework.transaction.support.TransactionTemplate;
 
 /**
  * The handler runs in a Spring transaction, and that its events are done is recorded in
@@ -32,30 +30,29 @@ final class ExactlyOnceDelivery implements Delivery {
 
 	private final FailureStore failures;
 
-	private final TransactionTemplate transaction;
+	private final HandlerTransaction transaction;
 
 	ExactlyOnceDelivery(HandlerInvoker handler, Ledger ledger, FailureStore failures,
 			PlatformTransactionManager transactionManager, int isolation) {
 		this.handler = handler;
 		this.ledger = ledger;
 		this.failures = failures;
-		this.transaction = new TransactionTemplate(transactionManager);
-		// the ledger's look needs a snapshot of its own
-		this.transaction.setIsolationLevel(isolation);
+		this.transaction = new HandlerTransaction(transactionManager, isolation);
 	}
 
 	@Override
 	public void deliver(Claim claim, Holder holder, List<StoredEvent> events) {
-		inTransaction(events.size(), () -> enter(claim, holder, events), () -> this.handler.invoke(claim, events, 1));
+		this.transaction.run(events.size(), () -> enter(claim, holder, events),
+				() -> this.handler.invoke(claim, events, 1), () -> false);
 	}
 
 	@Override
 	public void deliverAgain(Claim claim, Holder holder, Due due) {
-		inTransaction(1, () -> {
+		this.transaction.run(1, () -> {
 			if (!this.failures.resolveInTransaction(claim, holder, due)) {
 				throw new LostCursorException("Failed event " + due.event().id() + " is another's by now");
 			}
-		}, () -> this.handler.invoke(claim, List.of(due.event()), due.attempts() + 1));
+		}, () -> this.handler.invoke(claim, List.of(due.event()), due.attempts() + 1), () -> false);
 	}
 
 	@Override
@@ -72,26 +69,6 @@ final class ExactlyOnceDelivery implements Delivery {
 		catch (DuplicateKeyException ex) {
 			throw new LostCursorException("One of the events " + events.get(0).id() + " to "
 					+ events.get(events.size() - 1).id() + " is done already");
-		}
-	}
-
-	private void inTransaction(int events, Runnable prepare, Runnable handle) {
-		AtomicBoolean isPrepared = new AtomicBoolean();
-		try {
-			this.transaction.executeWithoutResult((status) -> {
-				prepare.run();
-				isPrepared.set(true);
-				handle.run();
-			});
-		}
-		catch (HandlerFailure | LostCursorException ex) {
-			throw ex;
-		}
-		catch (RuntimeException | Error ex) {
-			if (!isPrepared.get()) {
-				throw ex;
-			}
-			throw new HandlerFailure(ex, events);
 		}
 	}
 
