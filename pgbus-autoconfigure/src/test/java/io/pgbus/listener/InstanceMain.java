@@ -53,9 +53,18 @@ final class InstanceMain {
 
 	public static void main(String[] args) throws IOException {
 		Map<String, String> options = parse(args);
-		Application application = application(options);
-		DefaultPgListenerContainerRegistry registry = application.registry();
-		listen(registry, JdbcClient.create(application.pool()));
+		DefaultPgListenerContainerRegistry registry;
+		try {
+			Application application = application(options);
+			registry = application.registry();
+			listen(registry, JdbcClient.create(application.pool()));
+		}
+		catch (RuntimeException ex) {
+			// as Spring Boot does it, whatever threads there are already
+			ex.printStackTrace();
+			System.exit(1);
+			return;
+		}
 		// until the test closes it, or is gone
 		System.in.transferTo(OutputStream.nullOutputStream());
 		registry.stop();
