@@ -26,6 +26,9 @@ public class EventConverter {
 
 	private final TableChangeReader tableChanges;
 
+	/** What many events in a row have alike, above all the changes of tables. */
+	private volatile Headers lastHeaders = new Headers("{}", Map.of());
+
 	/**
 	 * Creates a converter.
 	 * @param mapper the application's mapper
@@ -169,12 +172,25 @@ public class EventConverter {
 		if (headers == null) {
 			return Map.of();
 		}
+		Headers last = this.lastHeaders;
+		if (!headers.equals(last.json())) {
+			last = new Headers(headers, parseHeaders(headers));
+			this.lastHeaders = last;
+		}
+		return last.values();
+	}
+
+	private Map<String, String> parseHeaders(String headers) {
 		Map<String, String> result = new LinkedHashMap<>();
 		this.mapper.readTree(headers)
 			.properties()
 			.forEach((header) -> result.put(header.getKey(),
 					header.getValue().isString() ? header.getValue().stringValue() : header.getValue().toString()));
 		return Map.copyOf(result);
+	}
+
+	private record Headers(String json, Map<String, String> values) {
+
 	}
 
 }

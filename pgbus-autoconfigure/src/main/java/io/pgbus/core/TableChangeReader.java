@@ -83,7 +83,7 @@ final class TableChangeReader {
 	}
 
 	private @Nullable Object row(JsonNode row, JavaType type) {
-		return row.isObject() ? this.rows.convertValue(row, type) : null;
+		return row.isObject() ? this.rows.treeToValue(row, type) : null;
 	}
 
 	private @Nullable Map<String, @Nullable Object> valuesOrNull(JsonNode node) {
@@ -94,7 +94,7 @@ final class TableChangeReader {
 		Map<String, @Nullable Object> values = new LinkedHashMap<>();
 		if (node.isObject()) {
 			node.properties()
-				.forEach((entry) -> values.put(entry.getKey(), this.rows.convertValue(entry.getValue(), Object.class)));
+				.forEach((entry) -> values.put(entry.getKey(), this.rows.treeToValue(entry.getValue(), Object.class)));
 		}
 		return Collections.unmodifiableMap(values);
 	}

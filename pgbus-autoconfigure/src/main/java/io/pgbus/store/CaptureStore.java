@@ -4,10 +4,12 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
@@ -59,16 +61,23 @@ public final class CaptureStore {
 			""".formatted(COLUMNS);
 
 	/**
-	 * The ids come in the order of the input, since the rows are sorted below the insert,
-	 * whose defaults are evaluated above it row by row.
+	 * Most events have nearly all but key and payload in common with others, so that is
+	 * sent and parsed once for each kind. The ids come in the order of the input, since
+	 * the rows are sorted below the insert, whose defaults are evaluated above it row by
+	 * row.
 	 */
 	private static final String APPEND = """
+			with kind as materialized (
+				select stream_id, partitions, type, headers::jsonb, number
+				from unnest(:streams::integer[], :partitions::integer[], :types::text[], :headers::text[])
+					with ordinality as k(stream_id, partitions, type, headers, number)
+			)
 			insert into {bus}.event (stream_id, partition, size, type, key, payload, headers)
-			select e.stream_id, {bus}.partition_of_key(e.key, e.partitions), octet_length(e.payload),
-				e.type, e.key, e.payload::jsonb, e.headers::jsonb
-			from unnest(:streams::integer[], :partitions::integer[], :types::text[], :keys::text[], :payloads::text[],
-					:headers::text[])
-				with ordinality as e(stream_id, partitions, type, key, payload, headers, ordinal)
+			select k.stream_id, {bus}.partition_of_key(e.key, k.partitions), octet_length(e.payload),
+				k.type, e.key, e.payload::jsonb, k.headers
+			from unnest(:kinds::integer[], :keys::text[], :payloads::text[])
+				with ordinality as e(kind, key, payload, ordinal)
+			join kind k on k.number = e.kind
 			order by e.ordinal
 			""";
 
@@ -311,23 +320,26 @@ public final class CaptureStore {
 				append(events.subList(from, Math.min(events.size(), from + ROWS_PER_STATEMENT)));
 			}
 			return new Appended(saved, events.size(),
-					events.stream().map(ChangeEvent::streamId).collect(Collectors.toSet()));
+					events.stream().map((event) -> event.kind().streamId()).collect(Collectors.toSet()));
 		}));
 	}
 
 	private void append(List<ChangeEvent> events) {
+		Map<ChangeEvent.Kind, Integer> numbers = new LinkedHashMap<>();
+		Integer[] kinds = new Integer[events.size()];
+		for (int i = 0; i < kinds.length; i++) {
+			kinds[i] = numbers.computeIfAbsent(events.get(i).kind(), (kind) -> numbers.size() + 1);
+		}
+		Collection<ChangeEvent.Kind> distinct = numbers.keySet();
 		this.database.own(APPEND)
-			.param("streams", events.stream().map(ChangeEvent::streamId).toArray(Integer[]::new))
-			.param("partitions", events.stream().map(ChangeEvent::partitions).toArray(Integer[]::new))
-			.param("types", column(events, ChangeEvent::type))
-			.param("keys", column(events, ChangeEvent::key))
-			.param("payloads", column(events, ChangeEvent::payload))
-			.param("headers", column(events, ChangeEvent::headers))
+			.param("streams", distinct.stream().map(ChangeEvent.Kind::streamId).toArray(Integer[]::new))
+			.param("partitions", distinct.stream().map(ChangeEvent.Kind::partitions).toArray(Integer[]::new))
+			.param("types", distinct.stream().map(ChangeEvent.Kind::type).toArray(String[]::new))
+			.param("headers", distinct.stream().map(ChangeEvent.Kind::headers).toArray(String[]::new))
+			.param("kinds", kinds)
+			.param("keys", events.stream().map(ChangeEvent::key).toArray(String[]::new))
+			.param("payloads", events.stream().map(ChangeEvent::payload).toArray(String[]::new))
 			.update();
-	}
-
-	private static String[] column(List<ChangeEvent> events, Function<ChangeEvent, String> column) {
-		return events.stream().map(column).toArray(String[]::new);
 	}
 
 	private CaptureCheckpoint replace(CaptureCheckpoint seen, Next next) {

@@ -91,14 +91,23 @@ final class ChangeConverter {
 			.toList();
 		makeMissingJson(table, parts);
 		TableSubscription any = batch.subscriptions.get(0);
+		RowChange last = null;
+		String origin = "";
 		for (int i = 0; i < changes.size(); i++) {
 			CapturedChange change = changes.get(i);
-			String transaction = transaction(change.change().transactionId(), nextTransaction);
-			events.put(batch.numbers.get(i), parts.get(i)
-				.stream()
-				.map((part) -> new ChangeEvent(any.streamId(), any.partitions(), part.type(), part.key(change.table()),
-						part.payload(change, transaction), ChangePayload.headers(part.outcomes())))
-				.toList());
+			if (last == null || last.position().commit() != change.change().position().commit()) {
+				last = change.change();
+				origin = ChangePart.origin(last, transaction(last.transactionId(), nextTransaction));
+			}
+			String ofTransaction = origin;
+			events.put(batch.numbers.get(i),
+					parts.get(i)
+						.stream()
+						.map((part) -> new ChangeEvent(
+								new ChangeEvent.Kind(any.streamId(), any.partitions(), part.type(),
+										ChangePayload.headers(part.outcomes())),
+								part.key(change.table()), part.payload(change, ofTransaction)))
+						.toList());
 		}
 	}
 

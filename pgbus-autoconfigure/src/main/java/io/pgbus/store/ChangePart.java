@@ -83,11 +83,10 @@ record ChangePart(TableOperation operation, @Nullable RowImage record, @Nullable
 	/**
 	 * Returns the payload.
 	 * @param change the change
-	 * @param transaction the xid with 64 bits
+	 * @param origin where the change comes from, but for its place in the transaction
 	 * @return the payload as JSON
 	 */
-	String payload(CapturedChange change, String transaction) {
-		RowChange from = change.change();
+	String payload(CapturedChange change, String origin) {
 		TypedRelation table = change.table();
 		Relation relation = table.relation();
 		ChangePayload payload = new ChangePayload().text("table",
@@ -110,11 +109,20 @@ record ChangePart(TableOperation operation, @Nullable RowImage record, @Nullable
 		if (this.moved != null) {
 			payload.raw((this.record != null) ? "movedFrom" : "movedTo", ChangePayload.keyObject(table, this.moved));
 		}
-		return payload.text("committedAt", from.committedAt().toString())
+		return payload.members(origin).raw("ordinal", Long.toString(change.change().position().ordinal())).toString();
+	}
+
+	/**
+	 * Returns what the payloads of all changes of a transaction have alike.
+	 * @param change one of the changes
+	 * @param transaction the xid with 64 bits
+	 * @return members of a JSON object
+	 */
+	static String origin(RowChange change, String transaction) {
+		return new ChangePayload().text("committedAt", change.committedAt().toString())
 			.text("xid", transaction)
-			.text("lsn", LogSequenceNumber.valueOf(from.position().commit()).asString())
-			.raw("ordinal", Long.toString(from.position().ordinal()))
-			.toString();
+			.text("lsn", LogSequenceNumber.valueOf(change.position().commit()).asString())
+			.members();
 	}
 
 	/**

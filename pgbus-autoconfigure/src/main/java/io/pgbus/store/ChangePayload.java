@@ -22,20 +22,38 @@ final class ChangePayload {
 
 	private static final char FIRST_PLAIN = ' ';
 
-	private final StringBuilder json = new StringBuilder("{");
+	private static final int USUAL_SIZE = 512;
+
+	private final StringBuilder json = new StringBuilder(USUAL_SIZE).append('{');
 
 	ChangePayload text(String name, String value) {
-		return raw(name, quote(value));
+		quote(next(name), value);
+		return this;
 	}
 
 	ChangePayload raw(String name, @Nullable String value) {
 		if (value != null) {
-			if (this.json.length() > 1) {
-				this.json.append(", ");
-			}
-			this.json.append(quote(name)).append(": ").append(value);
+			next(name).append(value);
 		}
 		return this;
+	}
+
+	private StringBuilder next(String name) {
+		return quote(next(), name).append(": ");
+	}
+
+	private StringBuilder next() {
+		return (this.json.length() > 1) ? this.json.append(", ") : this.json;
+	}
+
+	/** Takes members that another payload has made. */
+	ChangePayload members(String members) {
+		next().append(members);
+		return this;
+	}
+
+	String members() {
+		return this.json.substring(1);
 	}
 
 	ChangePayload names(String name, Collection<String> values) {
@@ -96,11 +114,16 @@ final class ChangePayload {
 	}
 
 	static List<String> names(Relation relation, Collection<Integer> columns) {
-		return columns.stream().sorted().map((column) -> relation.columns().get(column).name()).toList();
+		return columns.isEmpty() ? List.of()
+				: columns.stream().sorted().map((column) -> relation.columns().get(column).name()).toList();
 	}
 
 	static String quote(String text) {
-		StringBuilder quoted = new StringBuilder(text.length() + 2).append('"');
+		return quote(new StringBuilder(text.length() + 2), text).toString();
+	}
+
+	private static StringBuilder quote(StringBuilder quoted, String text) {
+		quoted.append('"');
 		for (int i = 0; i < text.length(); i++) {
 			char c = text.charAt(i);
 			if (c == '"' || c == '\\') {
@@ -113,7 +136,7 @@ final class ChangePayload {
 				quoted.append(c);
 			}
 		}
-		return quoted.append('"').toString();
+		return quoted.append('"');
 	}
 
 	private static String hash(byte[] bytes) {

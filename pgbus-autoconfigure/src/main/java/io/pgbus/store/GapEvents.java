@@ -35,15 +35,18 @@ final class GapEvents {
 			}
 		}
 		List<ChangeEvent> events = new ArrayList<>();
-		tables.forEach((streamId,
-				table) -> events.add(new ChangeEvent(streamId, table.partitions(),
-						TableOperation.GAP.name().toLowerCase(Locale.ROOT), ChangePayload.NO_KEY,
-						new ChangePayload().text("table", table.qualifiedName())
-							.text("reason", reason)
-							.text("from", from)
-							.text("to", to)
-							.toString(),
-						ChangePayload.headers(outcomes.getOrDefault(streamId, Map.of())))));
+		tables.forEach((streamId, table) -> {
+			String headers = ChangePayload.headers(outcomes.getOrDefault(streamId, Map.of()));
+			events.add(new ChangeEvent(
+					new ChangeEvent.Kind(
+							streamId, table.partitions(), TableOperation.GAP.name().toLowerCase(Locale.ROOT), headers),
+					ChangePayload.NO_KEY,
+					new ChangePayload().text("table", table.qualifiedName())
+						.text("reason", reason)
+						.text("from", from)
+						.text("to", to)
+						.toString()));
+		});
 		return events;
 	}
 
