@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 
 import io.pgbus.Event;
 import io.pgbus.UnreadableEventException;
@@ -80,11 +81,23 @@ final class ClaimRun {
 	 * @return whether all of it is dealt with; {@code false} if the container stops
 	 */
 	boolean deliver() {
+		return deliver(() -> false);
+	}
+
+	/**
+	 * Handles what was read, in order.
+	 * @param isLongEnough whether the rest is to be left for another read, asked when
+	 * something is done
+	 * @return whether all of it is dealt with; {@code false} if the rest is left, or if
+	 * the container stops
+	 */
+	boolean deliver(BooleanSupplier isLongEnough) {
 		Map<Long, Throwable> known = new HashMap<>();
 		Deque<StoredEvent> rest = new ArrayDeque<>(wanted(known));
 		int size = this.work.groupSize();
 		while (!rest.isEmpty()) {
-			if (!this.work.goesOn()) {
+			if (!this.work.goesOn()
+					|| (this.progress.position() > this.claim.position() && isLongEnough.getAsBoolean())) {
 				return false;
 			}
 			if (this.progress.isHeld(rest.element())) {

@@ -32,7 +32,7 @@ public record ListenerDefaults(DeliveryMode delivery, StartPosition start, int c
 
 	/** The defaults of the defaults. */
 	public static final ListenerDefaults DEFAULT = new ListenerDefaults(DeliveryMode.EXACTLY_ONCE,
-			StartPosition.latest(), 1, 100, DataSize.ofMegabytes(8), 1, Duration.ofSeconds(1), RetryPolicy.DEFAULT);
+			StartPosition.latest(), 1, 500, DataSize.ofMegabytes(8), 1, Duration.ofSeconds(1), RetryPolicy.DEFAULT);
 
 	/**
 	 * Checks the numbers.

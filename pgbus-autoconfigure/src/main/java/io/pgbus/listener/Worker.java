@@ -1,6 +1,7 @@
 package io.pgbus.listener;
 
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 import io.pgbus.listener.ListenerMetrics.WakeUpCause;
 import io.pgbus.store.Claim;
@@ -21,7 +22,7 @@ final class Worker implements Runnable {
 
 	/**
 	 * After this time a cursor goes to the end of the queue, so that others have their
-	 * turn.
+	 * turn, and events of its own that are to be tried again.
 	 */
 	private static final long MAX_HOLD_NANOS = 1_000_000_000L;
 
@@ -149,10 +150,10 @@ final class Worker implements Runnable {
 		if (claim.retriesDue()) {
 			run.tryDueAgain();
 		}
-		boolean finished = run.deliver();
+		BooleanSupplier isLongEnough = () -> System.nanoTime() - start >= MAX_HOLD_NANOS;
+		boolean finished = run.deliver(isLongEnough);
 		Progress progress = run.progress();
-		if (finished && claim.isFiltered() && claim.hasMore() && this.work.goesOn()
-				&& System.nanoTime() - start < MAX_HOLD_NANOS) {
+		if (finished && claim.isFiltered() && claim.hasMore() && this.work.goesOn() && !isLongEnough.getAsBoolean()) {
 			Claim next = this.work.cursors().advance(claim, holder, progress);
 			if (next == null) {
 				throw new LostCursorException("It was taken over");

@@ -25,7 +25,7 @@ public record Chunk(int id, int backfillId, long version, String stream, int str
 	public Claim next(int count) {
 		int end = Math.min(this.position + count, this.events.size());
 		return new Claim(-this.id, this.version, this.stream, this.streamId, 0, this.position, end, this.events.size(),
-				"", true, false, null, this.events.subList(this.position, end), List.of());
+				0, "", true, false, null, this.events.subList(this.position, end), List.of());
 	}
 
 	/**

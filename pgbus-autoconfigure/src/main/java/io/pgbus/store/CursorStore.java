@@ -2,8 +2,6 @@ package io.pgbus.store;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.time.OffsetDateTime;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -152,7 +150,7 @@ public final class CursorStore {
 	private static final String TAKE_HELD = """
 			with taken as (
 				delete from {bus}.cursor_state s
-				where s.cursor_id = :cursorId and s.version = :version
+				where s.cursor_id = :cursorId and s.version = :version and :position::bigint < s.ceiling
 				returning s.cursor_id, s.version, :position::bigint as position, s.ceiling, s.claimed_at, %s
 			),
 			forgotten as (
@@ -161,31 +159,69 @@ public final class CursorStore {
 			),
 			""".formatted(HORIZONS);
 
+	/** The window at hand. */
+	private static final String SAME_WINDOW = """
+			select t.low_snapshot, t.low_floor, t.low_bound, t.high_snapshot, t.high_floor, t.high_bound,
+				t.ceiling, t.position
+			where t.position < t.ceiling
+			""";
+
+	/** The window at hand, or the one after it. */
+	private static final String WINDOW = SAME_WINDOW + """
+			union all
+			select t.high_snapshot, t.high_floor, t.high_bound, %s, %s, 0
+			where t.position >= t.ceiling
+			""".formatted(Horizon.TAKEN, Horizon.LAST_ID);
+
+	/** Events of the window that lie above its low floor. */
+	private static final String ABOVE_FLOOR = """
+			(
+				select e.* from {bus}.event e
+				where e.stream_id = n.stream_id and e.partition = n.partition
+				and e.id > greatest(n.position, n.low_floor) and e.id <= n.ceiling
+				and pg_visible_in_snapshot(e.tx, n.high_snapshot)
+				and not pg_visible_in_snapshot(e.tx, n.low_snapshot) and not n.waits
+				order by e.id limit :scan
+			)""";
+
+	/** All events of the window: those of late transactions lie below. */
+	private static final String WHOLE = """
+			select e.*
+			from %s
+			cross join lateral (
+				select e.* from {bus}.event e
+				where e.tx = late.tx and e.stream_id = n.stream_id and e.partition = n.partition
+				and e.id > n.position and e.id <= n.low_floor
+				order by e.id limit :scan
+			) e
+			where pg_visible_in_snapshot(late.tx, n.high_snapshot) and not n.waits
+			union all
+			%s
+			order by id limit :scan
+			""".formatted(Horizon.late("n.low_snapshot", "n.low_bound"), ABOVE_FLOOR);
+
 	/**
 	 * Goes on in the window, or opens the next; reads it; puts the new state in place. An
 	 * event is passed over if the listener does not want it, or if it is done already:
 	 * its ledger row or failure is there, but the position was not saved. The read ends
 	 * before an event that is for another member of the group.
+	 * <p>
+	 * The first row is the claim, each other an event.
 	 */
 	private static final String READ = """
 			next as (
-				select t.cursor_id, %7$s as version, t.claimed_at, w.*,
+				select t.cursor_id, %6$s as version, t.claimed_at, w.*,
 					c.group_id, c.stream_id, c.partition, c.starts_at, stream.name as stream,
 					exists (
 						select from {bus}.failed_event f where f.cursor_id = t.cursor_id and f.holds_key
 					) as holds_keys,
 					exists (select from {bus}.failed_event f where f.cursor_id = c.id and %4$s) as retries_due,
-					%6$s as waits
+					%5$s as waits
 				from taken t
 				join {bus}.cursor c on c.id = t.cursor_id
 				join {bus}.stream on stream.id = c.stream_id
 				cross join lateral (
-					select t.low_snapshot, t.low_floor, t.low_bound, t.high_snapshot, t.high_floor, t.high_bound,
-						t.ceiling, t.position
-					where t.position < t.ceiling
-					union all
-					select t.high_snapshot, t.high_floor, t.high_bound, %1$s, %5$s, 0
-					where t.position >= t.ceiling
+					%1$s
 				) w(low_snapshot, low_floor, low_bound, high_snapshot, high_floor, high_bound, ceiling, position)
 			),
 			scan as (
@@ -212,38 +248,19 @@ public final class CursorStore {
 					) is not null as held
 				from next n
 				cross join lateral (
-					select e.*
-					from %2$s
-					cross join lateral (
-						select e.* from {bus}.event e
-						where e.tx = late.tx and e.stream_id = n.stream_id and e.partition = n.partition
-						and e.id > n.position and e.id <= n.low_floor
-						order by e.id limit :scan
-					) e
-					where pg_visible_in_snapshot(late.tx, n.high_snapshot) and not n.waits
-					union all
-					(
-						select e.* from {bus}.event e
-						where e.stream_id = n.stream_id and e.partition = n.partition
-						and e.id > greatest(n.position, n.low_floor) and e.id <= n.ceiling
-						and pg_visible_in_snapshot(e.tx, n.high_snapshot)
-						and not pg_visible_in_snapshot(e.tx, n.low_snapshot) and not n.waits
-						order by e.id limit :scan
-					)
-					order by id limit :scan
+					%2$s
 				) e
 			),
 			counted as (
-				select s.*, s.wanted and not s.done as to_handle,
-					count(*) over () as scanned,
+				select s.id, s.type, s.done, s.for_another, s.wanted and not s.done as to_handle,
 					bool_or(s.for_another and not s.done) over up_to_here as is_beyond,
 					count(*) filter (where s.wanted and not s.done) over up_to_here as events,
-					sum(s.size::bigint) filter (where s.wanted and not s.done) over up_to_here as bytes
+					sum(s.size) filter (where s.wanted and not s.done) over up_to_here as bytes
 				from scan s
 				window up_to_here as (order by s.id)
 			),
 			batch as (
-				select * from counted
+				select id, to_handle, done from counted
 				where not is_beyond and events <= :batchSize
 				and (not to_handle or events = 1 or bytes <= :batchBytes)
 			),
@@ -265,16 +282,20 @@ public final class CursorStore {
 					n.ceiling, n.position
 				from next n cross join reached r
 			)
-			select n.cursor_id, n.version, n.stream, n.stream_id, n.partition, n.position,
+			select n.cursor_id, n.version, n.stream, n.stream_id, n.partition, n.position, n.low_floor,
 				case when n.waits then n.position else n.ceiling end as ceiling, n.retries_due,
 				r.reading_to, n.high_snapshot::text as high_snapshot,
 				case when (select count(*) from batch) = (select count(*) from counted where not is_beyond)
 					then r.next_type end as awaits_type,
-				b.id, b.type, b.key, b.payload, b.headers, b.published_at, b.held, b.done
-			from next n
-			cross join reached r
-			left join batch b on b.to_handle or b.done
-			order by b.id
+				null::bigint as id, null as type, null as key, null::jsonb as payload, null::jsonb as headers,
+				null::timestamptz as published_at, null::boolean as held, null::boolean as done
+			from next n cross join reached r
+			union all
+			select null, null, null, null, null, null, null, null, null, null, null, null,
+				s.id, s.type, s.key, s.payload, s.headers, s.published_at, s.held, s.done
+			from batch join scan s on s.id = batch.id
+			where batch.to_handle or batch.done
+			order by id nulls first
 			""";
 
 	private static final String RELEASE = """
@@ -326,6 +347,8 @@ public final class CursorStore {
 
 	private final RoundTrip advance;
 
+	private final RoundTrip advanceAboveFloor;
+
 	private final RoundTrip release;
 
 	private final RoundTrip releaseStrays;
@@ -349,11 +372,14 @@ public final class CursorStore {
 		this.subscription.put("batchSize", subscription.batchSize());
 		this.subscription.put("batchBytes", subscription.batchBytes());
 		this.scan = new ScanSize(subscription);
-		String read = read(subscription.filter());
-		String floor = Horizon.FLOOR + (subscription.effectsAreElsewhere() ? "" : ", " + NEED_NOT_LAST);
-		this.claim = database.ownRoundTrip(floor, Horizon.BOUND,
-				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read);
-		this.advance = database.ownRoundTrip(floor, TAKE_HELD + read);
+		String filter = subscription.filter();
+		String needNotLast = subscription.effectsAreElsewhere() ? "" : ", " + NEED_NOT_LAST;
+		this.claim = database.ownRoundTrip(Horizon.FLOOR + needNotLast, Horizon.BOUND,
+				TAKE.formatted(IS_FOR_THESE_TYPES + " and " + IS_FREE_AND_HAS_WORK) + read(filter));
+		this.advance = database.ownRoundTrip(Horizon.PLANNER + needNotLast,
+				TAKE_HELD + read(SAME_WINDOW, WHOLE, filter));
+		this.advanceAboveFloor = database.ownRoundTrip(Horizon.PLANNER + needNotLast,
+				TAKE_HELD + read(SAME_WINDOW, ABOVE_FLOOR, filter));
 		this.release = database.ownRoundTrip(RELEASE);
 		this.releaseStrays = database.ownRoundTrip(Horizon.ROW_BY_ROW,
 				FREE.formatted("s.owner = :consumerId and s.worker = :worker"));
@@ -372,8 +398,11 @@ public final class CursorStore {
 
 	/** Reads on in the cursor that the preceding part of the statement took. */
 	static String read(@Nullable String filter) {
-		return READ.formatted(Horizon.TAKEN, Horizon.late("n.low_snapshot", "n.low_bound"),
-				EventFilter.condition(filter), IS_DUE, Horizon.LAST_ID, WAITS, NEXT_VERSION);
+		return read(WINDOW, WHOLE, filter);
+	}
+
+	private static String read(String window, String events, @Nullable String filter) {
+		return READ.formatted(window, events, EventFilter.condition(filter), IS_DUE, WAITS, NEXT_VERSION);
 	}
 
 	/**
@@ -414,7 +443,8 @@ public final class CursorStore {
 		parameters.put("version", claim.version());
 		parameters.put("position", position);
 		parameters.put("handled", handled.toArray(new Long[0]));
-		return this.advance.run(parameters, this::readClaim).orElse(null);
+		RoundTrip next = (position < claim.lowFloor()) ? this.advance : this.advanceAboveFloor;
+		return next.run(parameters, this::readClaim).orElse(null);
 	}
 
 	/**
@@ -446,46 +476,9 @@ public final class CursorStore {
 	}
 
 	private Optional<Claim> readClaim(ResultSet row) throws SQLException {
-		Optional<Claim> claim = readClaim(row, this.isFiltered);
+		Optional<Claim> claim = Claim.read(row, this.isFiltered);
 		claim.ifPresent(this.scan::learnFrom);
 		return claim;
-	}
-
-	static Optional<Claim> readClaim(ResultSet row, boolean isFiltered) throws SQLException {
-		if (!row.next()) {
-			return Optional.empty();
-		}
-		List<StoredEvent> events = new ArrayList<>();
-		List<Long> done = new ArrayList<>();
-		int cursorId = row.getInt("cursor_id");
-		long version = row.getLong("version");
-		String stream = row.getString("stream");
-		int streamId = row.getInt("stream_id");
-		int partition = row.getInt("partition");
-		long position = row.getLong("position");
-		long readingTo = row.getLong("reading_to");
-		long ceiling = row.getLong("ceiling");
-		// each window ends with a snapshot that none before it had
-		String window = row.getString("high_snapshot");
-		boolean retriesDue = row.getBoolean("retries_due");
-		String awaitsType = row.getString("awaits_type");
-		do {
-			if (row.getBoolean("done")) {
-				done.add(row.getLong("id"));
-			}
-			else if (row.getString("payload") != null) {
-				events.add(readEvent(row));
-			}
-		}
-		while (row.next());
-		return Optional.of(new Claim(cursorId, version, stream, streamId, partition, position, readingTo, ceiling,
-				window, isFiltered, retriesDue, awaitsType, events, done));
-	}
-
-	static StoredEvent readEvent(ResultSet row) throws SQLException {
-		return new StoredEvent(row.getLong("id"), row.getString("type"), row.getString("key"), row.getString("payload"),
-				row.getString("headers"), row.getObject("published_at", OffsetDateTime.class).toInstant(),
-				row.getBoolean("held"));
 	}
 
 }

@@ -176,7 +176,7 @@ public final class FailureStore {
 			List<Due> found = new ArrayList<>();
 			while (row.next()) {
 				if (row.getString("payload") != null) {
-					found.add(new Due(CursorStore.readEvent(row), row.getInt("attempts"), row.getLong("ordinal")));
+					found.add(new Due(StoredEvent.read(row), row.getInt("attempts"), row.getLong("ordinal")));
 				}
 				else {
 					gone.add(new Gone(row.getLong("event_id"), row.getString("failed_key"), row.getInt("attempts")));

@@ -105,7 +105,7 @@ public final class HistoryStore {
 	private static List<Entry> readEntries(ResultSet row) throws SQLException {
 		List<Entry> entries = new ArrayList<>();
 		while (row.next()) {
-			entries.add(new Entry(row.getInt("partition"), CursorStore.readEvent(row)));
+			entries.add(new Entry(row.getInt("partition"), StoredEvent.read(row)));
 		}
 		return entries;
 	}

@@ -196,7 +196,7 @@ public final class PullStore {
 	}
 
 	private static Optional<Claim> readClaim(ResultSet row) throws SQLException {
-		return CursorStore.readClaim(row, true);
+		return Claim.read(row, true);
 	}
 
 	private static Optional<Puller> readPuller(ResultSet row) throws SQLException {

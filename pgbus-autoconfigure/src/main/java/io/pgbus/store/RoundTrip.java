@@ -5,6 +5,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.sql.Types;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -166,11 +167,25 @@ final class RoundTrip {
 
 	private <T> T execute(Connection connection, @Nullable Object[] values, Results<T> results) throws SQLException {
 		try (PreparedStatement statement = connection.prepareStatement(this.positional)) {
-			for (int i = 0; i < values.length; i++) {
-				statement.setObject(i + 1, values[i]);
-			}
+			bind(statement, values);
 			statement.execute();
 			return results.read(statement);
+		}
+	}
+
+	/**
+	 * Every value has a type, also where there is none. Of a statement with a value whose
+	 * type it does not know the driver asks for a description, and from then on it waits
+	 * for the answers to those before it, as it knows then that rows may be long.
+	 */
+	private static void bind(PreparedStatement statement, @Nullable Object[] values) throws SQLException {
+		for (int i = 0; i < values.length; i++) {
+			if (values[i] == null) {
+				statement.setNull(i + 1, Types.VARCHAR);
+			}
+			else {
+				statement.setObject(i + 1, values[i]);
+			}
 		}
 	}
 

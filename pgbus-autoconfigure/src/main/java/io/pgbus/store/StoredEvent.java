@@ -1,6 +1,9 @@
 package io.pgbus.store;
 
+import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.time.Instant;
+import java.time.OffsetDateTime;
 
 import org.jspecify.annotations.Nullable;
 
@@ -38,6 +41,12 @@ public record StoredEvent(long id, String type, @Nullable String key, String pay
 	StoredEvent withId(long id) {
 		return new StoredEvent(id, this.type, this.key, this.payload, this.headers, this.publishedAt, this.held,
 				this.partition);
+	}
+
+	static StoredEvent read(ResultSet row) throws SQLException {
+		return new StoredEvent(row.getLong("id"), row.getString("type"), row.getString("key"), row.getString("payload"),
+				row.getString("headers"), row.getObject("published_at", OffsetDateTime.class).toInstant(),
+				row.getBoolean("held"));
 	}
 
 }

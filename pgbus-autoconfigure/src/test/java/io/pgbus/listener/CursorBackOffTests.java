@@ -10,7 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 class CursorBackOffTests {
 
-	private static final Claim CLAIM = new Claim(7, 1, "orders", 1, 0, 0, 0, 0, "", true, false, null, List.of(),
+	private static final Claim CLAIM = new Claim(7, 1, "orders", 1, 0, 0, 0, 0, 0, "", true, false, null, List.of(),
 			List.of());
 
 	private final AtomicInteger changes = new AtomicInteger();

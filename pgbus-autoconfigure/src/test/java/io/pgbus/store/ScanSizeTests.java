@@ -55,7 +55,7 @@ class ScanSizeTests {
 		List<StoredEvent> stored = LongStream.range(0, events)
 			.mapToObj((id) -> new StoredEvent(id, "t", null, "1", null, Instant.EPOCH, false))
 			.toList();
-		return new Claim(1, 1, "s", 1, 0, 0, readingTo, 100, "", true, false, null, stored, List.of());
+		return new Claim(1, 1, "s", 1, 0, 0, readingTo, 100, 0, "", true, false, null, stored, List.of());
 	}
 
 }
