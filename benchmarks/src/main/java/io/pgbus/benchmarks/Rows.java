@@ -17,12 +17,15 @@ final class Rows implements Side {
 
 	private final int warm;
 
+	private final int workers;
+
 	private final AtomicLong first = new AtomicLong();
 
-	Rows(Technology technology, int count, int warm) {
+	Rows(Technology technology, int count, int warm, int workers) {
 		this.technology = technology;
 		this.count = count;
 		this.warm = warm;
+		this.workers = workers;
 	}
 
 	@Override
@@ -42,7 +45,7 @@ final class Rows implements Side {
 		AtomicLong handled = new AtomicLong();
 		CountDownLatch done = new CountDownLatch(1);
 		this.first.set(0);
-		try (AutoCloseable consumption = this.technology.consume(Consumption.ofBacklog(8), (order) -> {
+		try (AutoCloseable consumption = this.technology.consume(Consumption.ofBacklog(this.workers), (order) -> {
 			long now = handled.incrementAndGet();
 			if (now == 1) {
 				this.first.set(System.nanoTime());

@@ -39,9 +39,9 @@ final class Sides {
 			case "h" -> new KeyOrder(environment, number(name), scale.backlog() / 4);
 			case "i" -> new Backlog(technology("pgbus", environment), Consumption.ofBacklog(8),
 					name.equals("pgbus") ? scale.backlog() : scale.small());
-			case "j" -> new Rows(changes(name, environment), scale.changes(), scale.changes() / 4);
+			case "j" -> new Rows(changes(name, environment), scale.changes(), scale.changes(), 1);
 			case "j100" -> new Delay(changes(name, environment), 100, scale.delays());
-			case "k" -> new Rows(backfill(name, environment), scale.rows(), scale.rows());
+			case "k" -> new Rows(backfill(name, environment), scale.rows(), scale.rows(), 8);
 			default -> throw new IllegalArgumentException("There is no piece " + piece);
 		};
 	}

@@ -26,6 +26,7 @@ import org.springframework.transaction.support.ResourceHolderSupport;
 import org.springframework.transaction.support.TransactionOperations;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
+import org.springframework.util.ConcurrentLruCache;
 
 /**
  * The database the bus lives in: its DataSource, the name of its schema, and the two
@@ -45,6 +46,8 @@ public final class BusDatabase {
 
 	private static final Pattern BUS = Pattern.compile("'?\\{bus}");
 
+	private static final int STATEMENTS = 256;
+
 	/** PostgreSQL would cut what is longer. */
 	private static final int MAX_NAME_BYTES = 63;
 
@@ -56,6 +59,8 @@ public final class BusDatabase {
 	private final String schema;
 
 	private final String quotedSchema;
+
+	private final ConcurrentLruCache<String, String> withSchema = new ConcurrentLruCache<>(STATEMENTS, this::putSchema);
 
 	private final JdbcClient joining;
 
@@ -195,6 +200,10 @@ public final class BusDatabase {
 	 * @return the SQL to run
 	 */
 	String sql(String sql) {
+		return this.withSchema.get(sql);
+	}
+
+	private String putSchema(String sql) {
 		return BUS.matcher(sql)
 			.replaceAll((match) -> Matcher.quoteReplacement(
 					match.group().startsWith("'") ? "'" + this.quotedSchema.replace("'", "''") : this.quotedSchema));
@@ -273,6 +282,19 @@ public final class BusDatabase {
 	 */
 	RoundTrip ownRoundTrip(String... statements) {
 		return RoundTrip.own(this.apart, sql(String.join(";\n", statements)));
+	}
+
+	/**
+	 * Prepares statements that only read and need not see the same, in one round trip: as
+	 * few as can be, for what is done all the time. Under another isolation than READ
+	 * COMMITTED they would be in the way of the application's transactions.
+	 * @param statements the statements, separated by semicolons
+	 * @return gives the round trip, once the database can be asked about its isolation
+	 */
+	Supplier<RoundTrip> look(String... statements) {
+		RoundTrip bare = RoundTrip.look(this.apart, sql(String.join(";\n", statements)));
+		RoundTrip transaction = ownRoundTrip(statements);
+		return () -> (readCommitted() == TransactionDefinition.ISOLATION_DEFAULT) ? bare : transaction;
 	}
 
 	/**

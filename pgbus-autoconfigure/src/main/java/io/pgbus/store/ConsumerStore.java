@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -116,7 +117,7 @@ public final class ConsumerStore {
 
 	private final RoundTrip terminate;
 
-	private final RoundTrip look;
+	private final Supplier<RoundTrip> look;
 
 	private final RoundTrip freeOrphans;
 
@@ -134,7 +135,7 @@ public final class ConsumerStore {
 		this.leave = database.ownRoundTrip(LEAVE);
 		this.bury = database.ownRoundTrip(BURY);
 		this.terminate = database.ownRoundTrip(TERMINATE);
-		this.look = database.ownRoundTrip(Horizon.PLANNER, LOOK);
+		this.look = database.look(Horizon.PLANNER, LOOK);
 		this.freeOrphans = database.ownRoundTrip(Horizon.ROW_BY_ROW, CursorStore.FREE.formatted(IS_ORPHAN));
 		this.freeOrphanChunks = database.ownRoundTrip(Horizon.ROW_BY_ROW, ChunkStore.FREE.formatted(IS_ORPHAN));
 	}
@@ -206,7 +207,7 @@ public final class ConsumerStore {
 		parameters.put("groupIds", groupIds.toArray(new Integer[0]));
 		// of all types: the claim will tell
 		parameters.put("types", null);
-		return this.look.run(parameters, (row) -> {
+		return this.look.get().run(parameters, (row) -> {
 			List<Integer> groupsWithWork = new ArrayList<>();
 			List<Integer> groupsWithBackfills = new ArrayList<>();
 			List<Integer> dead = new ArrayList<>();

@@ -80,6 +80,15 @@ final class RoundTrip {
 				"begin isolation level read committed read only;\n" + statements + ";\ncommit");
 	}
 
+	/**
+	 * Statements that only read, on a connection of their own, and that need not see the
+	 * same. Nothing begins a transaction, but what is sent at once is one: settings for
+	 * the transaction hold for the statements after them.
+	 */
+	static RoundTrip look(DataSource dataSource, String statements) {
+		return new RoundTrip(dataSource, true, statements);
+	}
+
 	/** Statements that run in the caller's transaction. */
 	static RoundTrip joining(DataSource dataSource, String statements) {
 		return new RoundTrip(dataSource, false, statements);

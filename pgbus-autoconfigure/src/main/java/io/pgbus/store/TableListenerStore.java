@@ -74,12 +74,15 @@ public final class TableListenerStore {
 	 * snapshot sees the change (see {@link ChunkStore}). Rows of a chunk that is being
 	 * worked on may not be delivered yet. The truncation of a table counts as seen if
 	 * every chunk has seen it. Reads are in the stream only as failures, which are tried
-	 * again by themselves.
+	 * again by themselves. Whether the group has such a backfill at all is asked once for
+	 * all events of a read.
 	 */
 	private static final String EVENT_FILTER = """
-			headers ? '%s' and type <> '%s' and not exists (
+			headers ? '%1$s' and type <> '%2$s' and not (exists (
+				select from {bus}.backfill b where b.group_id = %3$d and b.joins_live
+			) and exists (
 				select from {bus}.backfill b
-				where b.group_id = %d and b.stream_id = e.stream_id and b.joins_live
+				where b.group_id = %3$d and b.stream_id = e.stream_id and b.joins_live
 				and (event.payload ->> 'xid')::xid8 < b.max_xmax
 				and case
 					when event.type = 'truncate' then not exists (
@@ -95,7 +98,7 @@ public final class TableListenerStore {
 						and pg_visible_in_snapshot((event.payload ->> 'xid')::xid8, k.snapshot)
 					)
 				end
-			)""";
+			))""";
 
 	private final BusDatabase database;
 
