@@ -206,7 +206,7 @@ public final class ConsumerStore {
 		parameters.put("id", id);
 		parameters.put("groupIds", groupIds.toArray(new Integer[0]));
 		// of all types: the claim will tell
-		parameters.put("types", null);
+		parameters.put("types", RoundTrip.NULL);
 		return this.look.get().run(parameters, (row) -> {
 			List<Integer> groupsWithWork = new ArrayList<>();
 			List<Integer> groupsWithBackfills = new ArrayList<>();

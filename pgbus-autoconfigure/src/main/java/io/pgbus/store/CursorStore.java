@@ -203,8 +203,9 @@ public final class CursorStore {
 	/**
 	 * Goes on in the window, or opens the next; reads it; puts the new state in place. An
 	 * event is passed over if the listener does not want it, or if it is done already:
-	 * its ledger row or failure is there, but the position was not saved. The read ends
-	 * before an event that is for another member of the group.
+	 * its ledger row or failure is there, but the position was not saved. Such events may
+	 * lie behind others that are not done, as failed ones are tried again wherever the
+	 * position is. The read ends before an event that is for another member of the group.
 	 * <p>
 	 * The first row is the claim, each other an event.
 	 */
@@ -216,6 +217,10 @@ public final class CursorStore {
 						select from {bus}.failed_event f where f.cursor_id = t.cursor_id and f.holds_key
 					) as holds_keys,
 					exists (select from {bus}.failed_event f where f.cursor_id = c.id and %4$s) as retries_due,
+					(
+						exists (select from {bus}.ledger l where l.cursor_id = c.id and l.event_id > w.position)
+						or exists (select from {bus}.failed_event f where f.cursor_id = c.id and f.event_id > w.position)
+					) as has_done,
 					%5$s as waits
 				from taken t
 				join {bus}.cursor c on c.id = t.cursor_id
@@ -226,7 +231,7 @@ public final class CursorStore {
 			),
 			scan as (
 				select e.*,
-					:checkDone and (
+					n.has_done and (
 						(select true from {bus}.ledger l where l.cursor_id = n.cursor_id and l.event_id = e.id limit 1)
 						is not null
 						or
@@ -368,7 +373,7 @@ public final class CursorStore {
 		this.subscription.put("groupId", subscription.groupId());
 		this.subscription.put("streamIds", subscription.streamIds().toArray(new Integer[0]));
 		this.subscription.put("types",
-				(subscription.types() != null) ? subscription.types().toArray(new String[0]) : null);
+				(subscription.types() != null) ? subscription.types().toArray(new String[0]) : RoundTrip.NULL);
 		this.subscription.put("batchSize", subscription.batchSize());
 		this.subscription.put("batchBytes", subscription.batchBytes());
 		this.scan = new ScanSize(subscription);
@@ -416,7 +421,6 @@ public final class CursorStore {
 		Map<String, Object> parameters = new HashMap<>(this.subscription);
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
-		parameters.put("checkDone", true);
 		parameters.put("scan", this.scan.events());
 		parameters.put("avoided", avoided.toArray(new Integer[0]));
 		return this.claim.run(parameters, this::readClaim).orElse(null);
@@ -437,8 +441,6 @@ public final class CursorStore {
 		parameters.put("consumerId", holder.consumerId());
 		parameters.put("worker", holder.worker());
 		parameters.put("scan", this.scan.events());
-		// who was here before may have read more at once, and done it
-		parameters.put("checkDone", !claim.done().isEmpty());
 		parameters.put("cursorId", claim.cursorId());
 		parameters.put("version", claim.version());
 		parameters.put("position", position);
@@ -462,7 +464,7 @@ public final class CursorStore {
 		parameters.put("version", claim.version());
 		parameters.put("position", position);
 		parameters.put("handled", handled.toArray(new Long[0]));
-		parameters.put("awaitsType", awaitsType);
+		parameters.put("awaitsType", (awaitsType != null) ? awaitsType : RoundTrip.NULL);
 		return this.release.run(parameters, ResultSet::next);
 	}
 

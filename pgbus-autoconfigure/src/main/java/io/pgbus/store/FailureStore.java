@@ -82,9 +82,11 @@ public final class FailureStore {
 			on conflict do nothing
 			""";
 
+	/** Not if it is done. */
 	private static final String HOLD = """
 			insert into {bus}.failed_event (cursor_id, event_id, key, type, state, holds_key)
-			values (:cursorId, :eventId, :key, :type, 'held', true)
+			select :cursorId, :eventId, :key, :type, 'held', true
+			where not exists (select from {bus}.ledger l where l.cursor_id = :cursorId and l.event_id = :eventId)
 			on conflict (cursor_id, event_id) do nothing
 			""";
 
@@ -170,7 +172,7 @@ public final class FailureStore {
 	 */
 	public List<Due> due(Claim claim, @Nullable Set<String> types, int limit) {
 		Map<String, Object> parameters = new HashMap<>(Map.of("cursorId", claim.cursorId(), "limit", limit));
-		parameters.put("types", (types != null) ? types.toArray(new String[0]) : null);
+		parameters.put("types", (types != null) ? types.toArray(new String[0]) : RoundTrip.NULL);
 		List<Gone> gone = new ArrayList<>();
 		List<Due> dues = this.due.run(parameters, (row) -> {
 			List<Due> found = new ArrayList<>();

@@ -184,14 +184,13 @@ public final class PullStore {
 		Map<String, Object> parameters = new HashMap<>();
 		parameters.put("groupId", puller.groupId());
 		parameters.put("streamIds", puller.streamIds().toArray(new Integer[0]));
-		parameters.put("types", null);
+		parameters.put("types", RoundTrip.NULL);
 		parameters.put("avoided", new Integer[0]);
 		parameters.put("batchSize", count);
 		parameters.put("batchBytes", this.batchBytes);
 		parameters.put("scan", count);
 		parameters.put("consumerId", puller.consumerId());
 		parameters.put("worker", 0);
-		parameters.put("checkDone", true);
 		return parameters;
 	}
 

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.core.ResultSetExtractor;
+import org.springframework.jdbc.core.SqlParameterValue;
 import org.springframework.jdbc.core.namedparam.MapSqlParameterSource;
 import org.springframework.jdbc.core.namedparam.NamedParameterUtils;
 import org.springframework.jdbc.core.namedparam.ParsedSql;
@@ -37,6 +38,13 @@ final class RoundTrip {
 	 * not come, and a worker must not wait for it until TCP gives up.
 	 */
 	private static final int NETWORK_TIMEOUT_MILLIS = 60_000;
+
+	/**
+	 * A null for what is cast, with a type. Of a statement with a value whose type it
+	 * does not know the driver asks for a description, and then sends it only when all
+	 * before it are answered, as it knows by then that its rows may be long.
+	 */
+	static final SqlParameterValue NULL = new SqlParameterValue(Types.VARCHAR, null);
 
 	private final DataSource dataSource;
 
@@ -182,15 +190,10 @@ final class RoundTrip {
 		}
 	}
 
-	/**
-	 * Every value has a type, also where there is none. Of a statement with a value whose
-	 * type it does not know the driver asks for a description, and from then on it waits
-	 * for the answers to those before it, as it knows then that rows may be long.
-	 */
 	private static void bind(PreparedStatement statement, @Nullable Object[] values) throws SQLException {
 		for (int i = 0; i < values.length; i++) {
-			if (values[i] == null) {
-				statement.setNull(i + 1, Types.VARCHAR);
+			if (values[i] instanceof SqlParameterValue typed) {
+				statement.setObject(i + 1, typed.getValue(), typed.getSqlType());
 			}
 			else {
 				statement.setObject(i + 1, values[i]);

@@ -81,6 +81,28 @@ class DeliveryIntegrationTests {
 
 	@ParameterizedTest
 	@EnumSource
+	void aRetryDoesNotWaitForAllThatWasReadIfHandlersAreSlow(DeliveryMode mode) {
+		this.bus.jdbc.sql("insert into pgbus.stream (name, partitions) values ('one', 1)").update();
+		this.bus.transaction.executeWithoutResult((status) -> {
+			IntStream.range(0, 40).forEach((i) -> this.instance.publisher.publish("one", "k" + i, i));
+		});
+		this.instance.registry.register(PgListenerEndpoint.id("l")
+			.streams("one")
+			.delivery(mode)
+			.start(StartPosition.earliest())
+			.onEvent(Integer.class, (event) -> {
+				if (event.payload() == 0 && event.attempt() == 1) {
+					throw new IllegalStateException("not yet");
+				}
+				this.bus.jdbc.sql("select pg_sleep(0.1)::text").query().listOfRows();
+				this.handled.add(event.payload().toString());
+			}));
+		await().untilAsserted(() -> assertThat(this.handled).hasSize(40));
+		assertThat(this.handled).doesNotHaveDuplicates().containsSubsequence("0", "39");
+	}
+
+	@ParameterizedTest
+	@EnumSource
 	void anEventWithoutAttemptsLeftIsDeadAndItsKeyGoesOn(DeliveryMode mode) {
 		this.instance.registry
 			.register(PgListenerEndpoint.id("l").streams("s").delivery(mode).onEvent(String.class, (event) -> {

@@ -56,15 +56,17 @@ class OwnershipIntegrationTests {
 
 	private CursorStore cursors;
 
+	private GroupIds group;
+
 	@BeforeEach
 	void createBus() {
 		new SchemaInitializer(this.database).migrate();
 		StreamStore streams = new StreamStore(this.database, Map.of("s", 4));
 		streams.createDeclared();
-		GroupIds group = new GroupStore(this.database, streams).create("g", List.of("s"), StartPosition.earliest());
+		this.group = new GroupStore(this.database, streams).create("g", List.of("s"), StartPosition.earliest());
 		this.consumers = new ConsumerStore(this.database);
 		this.cursors = new CursorStore(this.database,
-				new Subscription(group.groupId(), group.streamIds(), null, null, 100, 1_000_000));
+				new Subscription(this.group.groupId(), this.group.streamIds(), null, null, 100, 1_000_000));
 		this.jdbc.sql("create table effect (by text)").update();
 	}
 
@@ -201,6 +203,44 @@ class OwnershipIntegrationTests {
 		}
 		assertThat(violations).isEmpty();
 		assertThat(owners).isNotEmpty();
+	}
+
+	/**
+	 * Fails if a read asks only as long as it finds something what is done already: a
+	 * failed event that was tried again with success, ahead of the position, is behind
+	 * others that nobody has handled. Held again for its key, it would be tried again.
+	 */
+	@Test
+	void whatWasDoneAheadOfThePositionIsFoundByWhoeverReadsLess() {
+		for (int i = 0; i < 5; i++) {
+			publish(0);
+		}
+		FailureStore failures = new FailureStore(this.database);
+		Holder first = register();
+		Claim all = claim(first);
+		StoredEvent failed = all.events().get(3);
+		assertThat(failures.record(all, failed,
+				new FailureStore.Failure(Duration.ZERO, true, "java.lang.Exception", null, null)))
+			.isTrue();
+		Claim again = takeOver(first);
+		assertThat(again.done()).containsExactly(failed.id());
+		FailureStore.Due due = failures.due(again, null, 10).get(0);
+		assertThat(failures.resolve(again, due)).isTrue();
+		assertThat(failures.hold(again, List.of(failed))).isTrue();
+		assertThat(count("failed_event")).isZero();
+		long done = again.events().get(0).id();
+		assertThat(this.cursors.release(again, done, List.of(), null)).isTrue();
+		CursorStore one = new CursorStore(this.database,
+				new Subscription(this.group.groupId(), this.group.streamIds(), null, null, 1, 1_000_000));
+		Holder reader = register();
+		Claim claim = Objects.requireNonNull(one.claim(reader, List.of()));
+		List<Long> read = new ArrayList<>();
+		while (claim.hasMore()) {
+			read.addAll(ids(claim));
+			claim = Objects.requireNonNull(one.advance(claim, reader, claim.readingTo(), claim.done()));
+		}
+		read.addAll(ids(claim));
+		assertThat(read).containsExactly(all.events().get(1).id(), all.events().get(2).id(), all.events().get(4).id());
 	}
 
 	private Holder register() {
