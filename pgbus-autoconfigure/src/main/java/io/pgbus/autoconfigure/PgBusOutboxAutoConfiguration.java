@@ -2,7 +2,7 @@ package io.pgbus.autoconfigure;
 
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 
 import javax.sql.DataSource;
@@ -26,7 +26,7 @@ import io.pgbus.store.GroupStore;
 import io.pgbus.store.Inbox;
 import io.pgbus.store.NotificationConnectionFactory;
 import io.pgbus.store.NotificationListener;
-import io.pgbus.store.NotificationReceiver;
+import io.pgbus.store.Notifier;
 import io.pgbus.store.RetentionMaintenance;
 import io.pgbus.store.SchemaInitializer;
 import io.pgbus.store.StreamStore;
@@ -59,7 +59,8 @@ public final class PgBusOutboxAutoConfiguration {
 	@Bean
 	@DependsOnDatabaseInitialization
 	@ConditionalOnMissingBean
-	OwnDatabase pgBusOwnDatabase(ObjectProvider<DataSource> dataSources, BusDatabase bus, PgBusProperties properties) {
+	OwnDatabase pgBusOwnDatabase(ObjectProvider<DataSource> dataSources, BusDatabase bus, PgBusProperties properties,
+			BusConsumer busConsumer, ObjectProvider<JdbcConnectionDetails> details) {
 		DataSource dataSource = dataSources.getIfUnique();
 		if (dataSource == null) {
 			throw new PgBusException(
@@ -77,7 +78,7 @@ public final class PgBusOutboxAutoConfiguration {
 			throw new PgBusException("The outbox and the bus are the same schema \"" + own.schema()
 					+ "\" of the same database. Set pgbus.outbox.enabled=false, or let pgbus.outbox.schema name another.");
 		}
-		return new OwnDatabase(own);
+		return ownDatabase(own, busConsumer.name(), properties, details.getIfAvailable());
 	}
 
 	private static void initialize(BusDatabase own, Initialize initialize) {
@@ -98,41 +99,48 @@ public final class PgBusOutboxAutoConfiguration {
 		}
 	}
 
-	@Bean
-	@ConditionalOnMissingBean
-	OutboxRelay pgBusOutboxRelay(OwnDatabase own, BusDatabase bus, StreamStore busStreams, EventConverter converter,
-			BusConsumer busConsumer, PgBusProperties properties, ObjectProvider<WakeUps> wakeUps,
-			ObjectProvider<JdbcConnectionDetails> details, Environment environment) {
-		BusDatabase outbox = own.database();
+	private static OwnDatabase ownDatabase(BusDatabase database, String consumerName, PgBusProperties properties,
+			@Nullable JdbcConnectionDetails details) {
 		Map<String, Integer> partitions = properties.getStreams()
 			.entrySet()
 			.stream()
 			.collect(Collectors.toMap(Map.Entry::getKey, (stream) -> stream.getValue().getPartitions()));
-		StreamStore streams = new StreamStore(outbox, partitions);
-		NotificationListener presence = presence(outbox, properties, details);
-		BusConsumer consumer = new BusConsumer(new ConsumerStore(outbox), busConsumer.name(),
+		StreamStore streams = new StreamStore(database, partitions);
+		AtomicReference<@Nullable NotificationListener> notifications = new AtomicReference<>();
+		BusConsumer consumer = new BusConsumer(new ConsumerStore(database), consumerName,
 				properties.getConsumer().getTimeout(), properties.getListener().getPollInterval(), (id) -> {
-					if (presence != null) {
-						presence.start(id);
+					NotificationListener listener = notifications.get();
+					if (listener != null) {
+						listener.start(id);
 					}
 				});
-		Inbox inbox = new Inbox(bus, outbox.busId());
-		consumer.whenBuried(inbox::terminate);
-		return new OutboxRelay(
-				new ListenerRuntime(outbox, new GroupStore(outbox, streams), converter, consumer,
-						bus.newTransactionManager(), inbox, null, List.of(), Threading.VIRTUAL.isActive(environment),
-						defaults(properties), ListenerInstruments.NONE, null),
-				streams, new RetentionMaintenance(outbox, properties.getRetention().toSettings()), presence,
-				new EventStore(bus, busStreams), new AllWakeUps(wakeUps));
+		PgBusProperties.Notifications configured = properties.getNotifications();
+		BusLogin login = configured.isEnabled()
+				? BusLogin.find(BusLogin.Configured.NOTHING, details, database.dataSource()) : null;
+		if (login != null) {
+			notifications.set(new NotificationListener(database,
+					NotificationConnectionFactory.of(login.url(), login.username(), login.password()),
+					new ConsumerReceiver(consumer), "pgbus-outbox-listen"));
+		}
+		return new OwnDatabase(database, streams, new GroupStore(database, streams), consumer,
+				configured.isEnabled()
+						? new Notifier(database, consumer::id, configured.getInterval(), "pgbus-outbox-notify") : null,
+				notifications.get());
 	}
 
-	private static @Nullable NotificationListener presence(BusDatabase outbox, PgBusProperties properties,
-			ObjectProvider<JdbcConnectionDetails> details) {
-		BusLogin login = properties.getNotifications().isEnabled()
-				? BusLogin.find(BusLogin.Configured.NOTHING, details.getIfAvailable(), outbox.dataSource()) : null;
-		return (login != null) ? new NotificationListener(outbox,
-				NotificationConnectionFactory.of(login.url(), login.username(), login.password()), new NothingHeard(),
-				"pgbus-outbox-listen") : null;
+	@Bean
+	@ConditionalOnMissingBean
+	OutboxRelay pgBusOutboxRelay(OwnDatabase own, BusDatabase bus, StreamStore busStreams, EventConverter converter,
+			PgBusProperties properties, ObjectProvider<WakeUps> wakeUps, Environment environment) {
+		BusDatabase outbox = own.database();
+		Inbox inbox = new Inbox(bus, outbox.busId());
+		own.consumer().whenBuried(inbox::terminate);
+		return new OutboxRelay(
+				new ListenerRuntime(outbox, own.groups(), converter, own.consumer(), bus.newTransactionManager(), inbox,
+						null, List.of(), Threading.VIRTUAL.isActive(environment), defaults(properties),
+						ListenerInstruments.NONE, null),
+				own.streams(), new RetentionMaintenance(outbox, properties.getRetention().toSettings()),
+				new EventStore(bus, busStreams), new AllWakeUps(wakeUps));
 	}
 
 	private static ListenerDefaults defaults(PgBusProperties properties) {
@@ -140,21 +148,6 @@ public final class PgBusOutboxAutoConfiguration {
 				properties.getOutbox().getConcurrency(), properties.getOutbox().getBatchSize(),
 				properties.getListener().getBatchBytes(), 1, properties.getListener().getPollInterval(),
 				RetryPolicy.DEFAULT);
-	}
-
-	/**
-	 * Each instance carries what it publishes, so nobody notifies others of it.
-	 */
-	private static final class NothingHeard implements NotificationReceiver {
-
-		@Override
-		public void published(Set<Integer> streamIds) {
-		}
-
-		@Override
-		public void publishedToAny() {
-		}
-
 	}
 
 	/**

@@ -88,10 +88,6 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			obstacle = "finishes its work elsewhere, so it cannot be EXACTLY_ONCE: the transaction would be committed "
 					+ "before the work is done. Use AT_LEAST_ONCE, or handle events before the method returns.";
 		}
-		else if (runtime.inbox() != null && !endpoint.tables().isEmpty()) {
-			obstacle = "listens to tables, so it cannot be EXACTLY_ONCE where the bus is in another database: the "
-					+ "inbox knows nothing of rows that are read in chunks. Use AT_LEAST_ONCE.";
-		}
 		if (obstacle == null) {
 			return (endpoint.delivery() != null) ? endpoint.delivery() : runtime.defaults().delivery();
 		}
