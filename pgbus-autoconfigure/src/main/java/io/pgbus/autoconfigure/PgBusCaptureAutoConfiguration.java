@@ -8,6 +8,7 @@ import javax.sql.DataSource;
 
 import io.pgbus.BackfillOperations;
 import io.pgbus.ListenedTable;
+import io.pgbus.PgBusException;
 import io.pgbus.core.WakeUps;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.ConfiguredTables;
@@ -52,11 +53,16 @@ public final class PgBusCaptureAutoConfiguration {
 	@ConditionalOnMissingBean
 	TableDatabase pgBusTableDatabase(BusDatabase bus, GroupStore groups, BusConsumer consumer,
 			ObjectProvider<WakeUps> wakeUps, ObjectProvider<OwnDatabase> owns,
-			ObjectProvider<JdbcConnectionDetails> details, @PgBusDataSource ObjectProvider<DataSource> busDataSources) {
+			ObjectProvider<JdbcConnectionDetails> details, @PgBusDataSource ObjectProvider<DataSource> busDataSources,
+			PgBusProperties properties) {
 		OwnDatabase own = owns.getIfAvailable();
 		if (own != null) {
 			return new TableDatabase(own.database(), own.groups(), own.consumer(), own::captured,
 					details.getIfAvailable());
+		}
+		if (!properties.getOutbox().getStreams().isEmpty()) {
+			throw new PgBusException("pgbus.outbox.streams says which changes of tables go to the bus, but there is no "
+					+ "outbox. Where the bus is in the tables' database, listen to the tables instead.");
 		}
 		return new TableDatabase(bus, groups, consumer, new AllWakeUps(wakeUps),
 				(busDataSources.getIfAvailable() == null) ? details.getIfAvailable() : null);

@@ -19,6 +19,8 @@ import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.listener.ListenerInstruments;
 import io.pgbus.listener.ListenerRuntime;
 import io.pgbus.listener.OutboxRelay;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.listener.TablePublisher;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.EventStore;
@@ -33,6 +35,7 @@ import io.pgbus.store.StreamStore;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -141,6 +144,27 @@ public final class PgBusOutboxAutoConfiguration {
 						ListenerInstruments.NONE, null),
 				own.streams(), new RetentionMaintenance(outbox, properties.getRetention().toSettings()),
 				new EventStore(bus, busStreams), new AllWakeUps(wakeUps));
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	TablePublisher pgBusTablePublisher(OwnDatabase own, OutboxRelay relay, EventConverter converter) {
+		return new TablePublisher(new EventStore(own.database(), own.streams()), converter, relay::published);
+	}
+
+	/** Listeners are registered once all that they may need is there. */
+	@Bean
+	SmartInitializingSingleton pgBusTableStreams(TablePublisher publisher, PgListenerContainerRegistry registry,
+			PgBusProperties properties) {
+		return () -> properties.getOutbox().getStreams().forEach((stream, listener) -> {
+			String property = "pgbus.outbox.streams." + stream;
+			try {
+				registry.register(publisher.endpoint(stream, listener.toListenedTables(property)));
+			}
+			catch (IllegalArgumentException ex) {
+				throw new PgBusException(property + " cannot be. " + ex.getMessage(), ex);
+			}
+		});
 	}
 
 	private static ListenerDefaults defaults(PgBusProperties properties) {

@@ -63,13 +63,19 @@ final class TableChangeReader {
 		return null;
 	}
 
-	TableChange<Object> read(Event<String> event, Type rowType) {
+	/** Returns what the change is to the group, or empty. */
+	static String checkOutcome(Event<?> event) {
 		String outcome = event.headers().getOrDefault(OUTCOME, "");
 		if (outcome.startsWith(ERROR)) {
 			throw new UnreadableEventException("Whether event " + event.id() + " of stream \"" + event.stream()
 					+ "\" is for this group could not be " + "told, since the filter failed on it: "
 					+ outcome.substring(ERROR.length()), null);
 		}
+		return outcome;
+	}
+
+	TableChange<Object> read(Event<String> event, Type rowType) {
+		String outcome = checkOutcome(event);
 		JsonNode change = this.rows.readTree(event.payload());
 		JavaType type = this.rows.constructType(rowType);
 		JsonNode previous = change.path("previous");

@@ -30,8 +30,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.springframework.context.SmartLifecycle;
-import org.springframework.transaction.support.TransactionSynchronization;
-import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /**
  * Carries events from the outbox, which is a log in the application's own database, to
@@ -241,18 +239,7 @@ public final class OutboxRelay implements SmartLifecycle {
 	}
 
 	private @Nullable CompletionStage<?> append(List<Event<Object>> events) {
-		Set<Integer> streamIds = this.bus.appendAll(events.stream().map(this::toRow).toList())
-			.stream()
-			.map(EventStore.Appended::streamId)
-			.collect(Collectors.toSet());
-		TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-
-			@Override
-			public void afterCommit() {
-				streamIds.forEach(OutboxRelay.this.busWakeUps::published);
-			}
-
-		});
+		this.busWakeUps.appended(this.bus.appendAll(events.stream().map(this::toRow).toList()));
 		return null;
 	}
 
