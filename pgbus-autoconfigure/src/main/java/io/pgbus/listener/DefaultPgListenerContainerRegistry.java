@@ -52,6 +52,11 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 
 	@Override
 	public PgListenerContainer register(PgListenerEndpoint endpoint) {
+		if (!endpoint.tables().isEmpty() && endpoint.group().equals(OutboxRelay.GROUP)) {
+			throw new IllegalArgumentException("The group \"" + OutboxRelay.GROUP
+					+ "\" is the one that carries events to the bus. Give the listener \"" + endpoint.id()
+					+ "\" another.");
+		}
 		PgListenerContainer container = new DefaultPgListenerContainer(endpoint, runtimeOf(endpoint));
 		synchronized (this.containers) {
 			if (this.containers.containsKey(endpoint.id())) {

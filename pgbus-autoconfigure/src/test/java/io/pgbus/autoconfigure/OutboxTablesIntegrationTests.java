@@ -47,6 +47,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import static io.pgbus.autoconfigure.OutboxBed.awaitCapture;
 import static io.pgbus.autoconfigure.OutboxBed.count;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.awaitility.Awaitility.await;
 
 /**
@@ -277,6 +278,19 @@ class OutboxTablesIntegrationTests {
 				.rootCause()
 				.hasMessageContaining("\"fulfilment\"")
 				.hasMessageContaining("another group"));
+	}
+
+	@Test
+	void theGroupThatCarriesEventsIsNobodyElses() {
+		this.bed.application(this.shop)
+			.run((context) -> assertThatIllegalArgumentException()
+				.isThrownBy(() -> context.getBean(PgListenerContainerRegistry.class)
+					.register(PgListenerEndpoint.id("thief")
+						.group(OutboxRelay.GROUP)
+						.tables(ListenedTable.of("orders"))
+						.onChange(Order.class, (change) -> {
+						})))
+				.withMessageContaining("\"thief\""));
 	}
 
 	record Order(long id, String status) {

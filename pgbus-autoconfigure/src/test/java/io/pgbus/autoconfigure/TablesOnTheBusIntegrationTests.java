@@ -7,6 +7,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.IntStream;
 
+import io.pgbus.EventPublisher;
 import io.pgbus.ListenedTable;
 import io.pgbus.PgBusException;
 import io.pgbus.TableChange;
@@ -209,6 +210,18 @@ class TablesOnTheBusIntegrationTests {
 						.containsExactlyInAnyOrder(new Order(1, "in the shop"), new Order(1, "in stock"),
 								new Order(2, "in stock")));
 				}));
+	}
+
+	@Test
+	void otherEventsOfTheStreamAreDeadAtOnceForAListenerThatTakesChanges() {
+		this.bed.application(this.stock).withBean(OrdersElsewhere.class).run((context) -> {
+			context.getBean(EventPublisher.class).publish("orders", "k", Map.of("no", "change"));
+			await().untilAsserted(() -> assertThat(context.getBean(OrdersElsewhere.class).maps).hasSize(1));
+			await().untilAsserted(() -> assertThat(this.bus.jdbc()
+				.sql("select error_message from pgbus.failed_event where state = 'dead'")
+				.query(String.class)
+				.list()).singleElement().asString().contains("is no change of a table"));
+		});
 	}
 
 	record Order(long id, String status) {
