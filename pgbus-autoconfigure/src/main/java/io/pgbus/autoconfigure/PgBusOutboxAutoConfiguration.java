@@ -1,9 +1,6 @@
 package io.pgbus.autoconfigure;
 
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.stream.Collectors;
 
 import javax.sql.DataSource;
 
@@ -22,17 +19,11 @@ import io.pgbus.listener.OutboxRelay;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.listener.TablePublisher;
 import io.pgbus.store.BusDatabase;
-import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.EventStore;
-import io.pgbus.store.GroupStore;
 import io.pgbus.store.Inbox;
-import io.pgbus.store.NotificationConnectionFactory;
-import io.pgbus.store.NotificationListener;
-import io.pgbus.store.Notifier;
 import io.pgbus.store.RetentionMaintenance;
 import io.pgbus.store.SchemaInitializer;
 import io.pgbus.store.StreamStore;
-import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -81,7 +72,7 @@ public final class PgBusOutboxAutoConfiguration {
 			throw new PgBusException("The outbox and the bus are the same schema \"" + own.schema()
 					+ "\" of the same database. Set pgbus.outbox.enabled=false, or let pgbus.outbox.schema name another.");
 		}
-		return ownDatabase(own, busConsumer.name(), properties, details.getIfAvailable());
+		return OwnDatabase.of(own, busConsumer.name(), properties, details.getIfAvailable());
 	}
 
 	private static void initialize(BusDatabase own, Initialize initialize) {
@@ -100,35 +91,6 @@ public final class PgBusOutboxAutoConfiguration {
 							+ "does without). " + ex.getMessage(),
 					ex);
 		}
-	}
-
-	private static OwnDatabase ownDatabase(BusDatabase database, String consumerName, PgBusProperties properties,
-			@Nullable JdbcConnectionDetails details) {
-		Map<String, Integer> partitions = properties.getStreams()
-			.entrySet()
-			.stream()
-			.collect(Collectors.toMap(Map.Entry::getKey, (stream) -> stream.getValue().getPartitions()));
-		StreamStore streams = new StreamStore(database, partitions);
-		AtomicReference<@Nullable NotificationListener> notifications = new AtomicReference<>();
-		BusConsumer consumer = new BusConsumer(new ConsumerStore(database), consumerName,
-				properties.getConsumer().getTimeout(), properties.getListener().getPollInterval(), (id) -> {
-					NotificationListener listener = notifications.get();
-					if (listener != null) {
-						listener.start(id);
-					}
-				});
-		PgBusProperties.Notifications configured = properties.getNotifications();
-		BusLogin login = configured.isEnabled()
-				? BusLogin.find(BusLogin.Configured.NOTHING, details, database.dataSource()) : null;
-		if (login != null) {
-			notifications.set(new NotificationListener(database,
-					NotificationConnectionFactory.of(login.url(), login.username(), login.password()),
-					new ConsumerReceiver(consumer), "pgbus-outbox-listen"));
-		}
-		return new OwnDatabase(database, streams, new GroupStore(database, streams), consumer,
-				configured.isEnabled()
-						? new Notifier(database, consumer::id, configured.getInterval(), "pgbus-outbox-notify") : null,
-				notifications.get());
 	}
 
 	@Bean
