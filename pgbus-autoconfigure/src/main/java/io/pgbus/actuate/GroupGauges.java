@@ -42,12 +42,14 @@ public class GroupGauges implements MeterBinder {
 
 	/**
 	 * Creates the gauges.
-	 * @param database takes a look at the groups
+	 * @param database takes a look at the groups; of two with one name the first counts
 	 * @param interval the time for which a look holds
 	 */
 	public GroupGauges(Supplier<List<GroupStatus>> database, Duration interval) {
 		this.look = new TimedLook<>("groups",
-				() -> database.get().stream().collect(Collectors.toMap(GroupStatus::group, Function.identity())),
+				() -> database.get()
+					.stream()
+					.collect(Collectors.toMap(GroupStatus::group, Function.identity(), (first, second) -> first)),
 				(groups) -> this.families.forEach((family) -> family.show(groups.values())), interval);
 	}
 

@@ -20,12 +20,33 @@ import org.jspecify.annotations.Nullable;
  * @param listeners the listeners of this instance
  * @param capture the capture of tables, or {@code null} if this instance has none
  * @param outbox the outbox, or {@code null} if the bus is in the application's database
+ * @param ownDatabase the streams of tables, and the groups that listen to them, if they
+ * are in another database than the bus; else {@code null}
  * @since 0.1.0
  */
 public record Overview(List<StreamStatus> streams, List<GroupStatus> groups, List<ConsumerStatus> consumers,
-		List<ListenerStatus> listeners, @Nullable CaptureDetail capture, @Nullable OutboxDetail outbox) {
+		List<ListenerStatus> listeners, @Nullable CaptureDetail capture, @Nullable OutboxDetail outbox,
+		@Nullable Log ownDatabase) {
 
 	static final int LIMIT = 500;
+
+	static Overview of(Log bus, List<ListenerStatus> listeners, @Nullable CaptureDetail capture,
+			@Nullable OutboxDetail outbox, @Nullable Log ownDatabase) {
+		return new Overview(bus.streams(), bus.groups(), bus.consumers(), listeners, capture, outbox, ownDatabase);
+	}
+
+	/**
+	 * What a log has.
+	 *
+	 * @param streams the streams, by name
+	 * @param groups the groups, by name
+	 * @param consumers the running application instances, oldest first
+	 */
+	public record Log(List<StreamStatus> streams, List<GroupStatus> groups, List<ConsumerStatus> consumers) {
+
+		static final Log NOTHING = new Log(List.of(), List.of(), List.of());
+
+	}
 
 	/**
 	 * A listener of this instance.

@@ -1,9 +1,9 @@
 package io.pgbus.actuate;
 
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.stream.Stream;
-import java.util.Locale;
 
 import io.pgbus.ConsumerGroupOperations;
 import io.pgbus.PgBusException;
@@ -15,12 +15,10 @@ import io.pgbus.listener.PgListenerContainer;
 import io.pgbus.listener.PgListenerContainer.State;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.store.BusDatabase;
-import io.pgbus.store.BusStatus;
 import io.pgbus.store.CursorStatus;
 import io.pgbus.store.FailedEvent;
 import io.pgbus.store.FailureChanges;
 import io.pgbus.store.FailureFilter;
-import io.pgbus.store.FailureList;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.actuate.endpoint.Show;
@@ -47,17 +45,14 @@ public class PgBusEndpoint {
 	/** The most characters of one payload. */
 	private static final int MAX_PAYLOAD = 1_000_000;
 
-	private final BusStatus status;
+	private final LogSide bus;
 
-	private final FailureList failures;
-
-	private final FailureChanges changes;
+	/** With the groups of tables, or {@code null}: they are on the bus too. */
+	private final @Nullable LogSide own;
 
 	private final ConsumerGroupOperations groups;
 
 	private final PgListenerContainerRegistry registry;
-
-	private final BusConsumer consumer;
 
 	private final Show showPayloads;
 
@@ -77,19 +72,18 @@ public class PgBusEndpoint {
 	 */
 	public PgBusEndpoint(BusDatabase database, ConsumerGroupOperations groups, PgListenerContainerRegistry registry,
 			BusConsumer consumer, Show showPayloads, TableSide tables, @Nullable OutboxRelay outbox) {
-		this.status = new BusStatus(database);
-		this.failures = new FailureList(database);
-		this.changes = new FailureChanges(database);
+		this.bus = LogSide.ofBus(database, consumer);
+		this.own = (outbox != null) ? LogSide.of(outbox) : null;
 		this.groups = groups;
 		this.registry = registry;
-		this.consumer = consumer;
 		this.showPayloads = showPayloads;
 		this.tables = tables;
 		this.outbox = outbox;
 	}
 
 	/**
-	 * Shows the bus in one look. While the bus cannot be reached, the outbox can.
+	 * Shows the bus in one look. While the bus cannot be reached, the outbox and what
+	 * listens to tables can.
 	 * @return streams, groups, instances, and the listeners of this one
 	 */
 	@ReadOperation
@@ -99,20 +93,22 @@ public class PgBusEndpoint {
 			.limit(Overview.LIMIT)
 			.map(ListenerStatus::of)
 			.toList();
-		if (this.outbox == null) {
-			return overview(listeners, null);
+		CaptureDetail capture = this.tables.captureDetail();
+		if (this.outbox == null || this.own == null) {
+			return Overview.of(this.bus.overview(), listeners, capture, null, null);
 		}
+		Overview.Log own = this.own.overview();
 		try {
-			return overview(listeners, OutboxDetail.of(this.outbox, null));
+			return Overview.of(this.bus.overview(), listeners, capture, OutboxDetail.of(this.outbox, null), own);
 		}
 		catch (DataAccessException ex) {
-			return new Overview(List.of(), List.of(), List.of(), listeners, null, OutboxDetail.of(this.outbox, ex));
+			return Overview.of(Overview.Log.NOTHING, listeners, capture, OutboxDetail.of(this.outbox, ex), own);
 		}
 	}
 
-	private Overview overview(List<ListenerStatus> listeners, @Nullable OutboxDetail outbox) {
-		return new Overview(this.status.streams(Overview.LIMIT), this.status.groups(Overview.LIMIT),
-				this.status.consumers(Overview.LIMIT), listeners, this.tables.captureDetail(), outbox);
+	/** Where a group is, or would be. */
+	private LogSide side(String group) {
+		return (this.own != null && this.own.hasGroup(group)) ? this.own : this.bus;
 	}
 
 	/**
@@ -171,9 +167,13 @@ public class PgBusEndpoint {
 	 */
 	@ReadOperation
 	public @Nullable GroupDetail group(@Selector String group) {
-		List<CursorStatus> cursors = this.status.cursors(group, GroupDetail.LIMIT);
-		return (cursors.isEmpty() && !this.status.hasGroup(group)) ? null
-				: new GroupDetail(group, cursors, this.tables.backfillsOf(group));
+		LogSide side = side(group);
+		List<CursorStatus> cursors = side.status().cursors(group, GroupDetail.LIMIT);
+		if (cursors.isEmpty() && !side.hasGroup(group)) {
+			return null;
+		}
+		boolean hasTables = side.isOutbox() || this.own == null;
+		return new GroupDetail(group, cursors, hasTables ? this.tables.backfillsOf(group) : List.of());
 	}
 
 	/**
@@ -192,7 +192,7 @@ public class PgBusEndpoint {
 	@WriteOperation
 	public Object changeGroup(@Selector String group, GroupAction action, @Nullable String position,
 			@Nullable Boolean force, @Nullable String table, @Nullable String keys) {
-		checkExists(group);
+		LogSide side = existing(group);
 		switch (action) {
 			case PAUSE -> this.groups.pauseGroup(group);
 			case RESUME -> this.groups.resumeGroup(group);
@@ -207,7 +207,7 @@ public class PgBusEndpoint {
 				this.groups.seek(group, StartPosition.parse(position), Boolean.TRUE.equals(force));
 			}
 		}
-		this.consumer.publishedSomewhere();
+		side.consumer().publishedSomewhere();
 		return new GroupChange(group, action.done);
 	}
 
@@ -218,7 +218,7 @@ public class PgBusEndpoint {
 	 */
 	@DeleteOperation
 	public GroupChange deleteGroup(@Selector String group) {
-		checkExists(group);
+		existing(group);
 		this.groups.deleteGroup(group);
 		return new GroupChange(group, "deleted");
 	}
@@ -247,9 +247,11 @@ public class PgBusEndpoint {
 			throw new IllegalArgumentException(
 					"The limit is " + size + ", but must be from 1 to " + FailurePage.MAX_LIMIT);
 		}
-		List<FailedEvent> found = this.failures.page(group, filter, (after != null) ? after : -1, size + 1, false,
-				showPayloads ? FailurePage.PAYLOAD_LIMIT : 0);
-		return (found.isEmpty() && !this.status.hasGroup(group)) ? null : FailurePage.of(group, found, size);
+		LogSide side = side(group);
+		List<FailedEvent> found = side.failures()
+			.page(group, filter, (after != null) ? after : -1, size + 1, false,
+					showPayloads ? FailurePage.PAYLOAD_LIMIT : 0);
+		return (found.isEmpty() && !side.hasGroup(group)) ? null : FailurePage.of(group, found, size);
 	}
 
 	/**
@@ -271,8 +273,7 @@ public class PgBusEndpoint {
 			throw new IllegalArgumentException(
 					"Say which events: by state, key or type, or by all=true. For one event, add its id to the path.");
 		}
-		checkExists(group);
-		return change(group, action, filter(null, state, key, type));
+		return change(existing(group), group, action, filter(null, state, key, type));
 	}
 
 	/**
@@ -288,8 +289,8 @@ public class PgBusEndpoint {
 	}
 
 	@Nullable FailedEvent find(String group, long id, boolean showPayloads) {
-		List<FailedEvent> found = this.failures.page(group, filter(id, null, null, null), -1, 1, true,
-				showPayloads ? MAX_PAYLOAD : 0);
+		List<FailedEvent> found = side(group).failures()
+			.page(group, filter(id, null, null, null), -1, 1, true, showPayloads ? MAX_PAYLOAD : 0);
 		return found.isEmpty() ? null : found.get(0);
 	}
 
@@ -304,7 +305,7 @@ public class PgBusEndpoint {
 	@WriteOperation
 	public FailureChanges.Result changeFailure(@Selector String group, @Selector Part part, @Selector long id,
 			FailureAction action) {
-		FailureChanges.Result result = change(group, action, filter(id, null, null, null));
+		FailureChanges.Result result = change(side(group), group, action, filter(id, null, null, null));
 		if (result.changed() == 0) {
 			throw unchanged(group, id, result.busy() > 0);
 		}
@@ -322,19 +323,22 @@ public class PgBusEndpoint {
 				: new NotFoundException("Event " + id + " is not among the failed events of a group \"" + group + "\"");
 	}
 
-	private FailureChanges.Result change(String group, FailureAction action, FailureFilter filter) {
-		FailureChanges.Result result = (action == FailureAction.RETRY) ? this.changes.retry(group, filter, MAX_CHANGES)
-				: this.changes.discard(group, filter, MAX_CHANGES);
+	private static FailureChanges.Result change(LogSide side, String group, FailureAction action,
+			FailureFilter filter) {
+		FailureChanges.Result result = (action == FailureAction.RETRY)
+				? side.changes().retry(group, filter, MAX_CHANGES) : side.changes().discard(group, filter, MAX_CHANGES);
 		if (result.changed() > 0) {
-			this.consumer.publishedSomewhere();
+			side.consumer().publishedSomewhere();
 		}
 		return result;
 	}
 
-	private void checkExists(String group) {
-		if (!this.status.hasGroup(group)) {
+	private LogSide existing(String group) {
+		LogSide side = side(group);
+		if (!side.hasGroup(group)) {
 			throw new NotFoundException("There is no group \"" + group + "\"");
 		}
+		return side;
 	}
 
 	static FailureFilter filter(@Nullable Long id, @Nullable FailureState state, @Nullable String key,

@@ -10,6 +10,7 @@ import java.util.function.Function;
 import io.pgbus.EventType;
 import io.pgbus.EventTypeResolver;
 import io.pgbus.PgBusException;
+import io.pgbus.TableChange;
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -61,6 +62,10 @@ record HandlerTypes(EventTypeResolver names) {
 		if (payload == null) {
 			throw new PgBusException(method.description() + " has no parameter whose class tells which events it is "
 					+ "for. Add one, or set isDefault = true.");
+		}
+		if (payload == TableChange.class) {
+			throw new PgBusException(method.description() + " takes a TableChange, whose operation is the type of its "
+					+ "event. Set isDefault = true, or annotate the method with @PgEventListener instead.");
 		}
 		String name = this.names.resolve(payload);
 		// The simple name that events are published under is the one of a concrete class.

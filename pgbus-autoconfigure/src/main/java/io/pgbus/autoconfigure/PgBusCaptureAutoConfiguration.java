@@ -9,7 +9,6 @@ import javax.sql.DataSource;
 import io.pgbus.BackfillOperations;
 import io.pgbus.ListenedTable;
 import io.pgbus.PgBusException;
-import io.pgbus.TableBackfill;
 import io.pgbus.core.WakeUps;
 import io.pgbus.listener.BusConsumer;
 import io.pgbus.listener.ConfiguredTables;
@@ -52,8 +51,35 @@ public final class PgBusCaptureAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	CaptureSettings pgBusCaptureSettings(PgBusProperties properties) {
-		return properties.getCapture().toSettings(properties.getSchema().getName());
+	TableDatabase pgBusTableDatabase(BusDatabase bus, GroupStore groups, BusConsumer consumer,
+			ObjectProvider<WakeUps> wakeUps, ObjectProvider<OwnDatabase> owns,
+			ObjectProvider<JdbcConnectionDetails> details, @PgBusDataSource ObjectProvider<DataSource> busDataSources,
+			PgBusProperties properties) {
+		OwnDatabase own = owns.getIfAvailable();
+		if (own != null) {
+			return new TableDatabase(own.database(), own.groups(), own.consumer(), own::captured,
+					details.getIfAvailable());
+		}
+		if (!properties.getOutbox().getStreams().isEmpty()) {
+			throw new PgBusException("pgbus.outbox.streams says which changes of tables go to the bus, but there is no "
+					+ "outbox. Where the bus is in the tables' database, listen to the tables instead.");
+		}
+		return new TableDatabase(bus, groups, consumer, new AllWakeUps(wakeUps),
+				(busDataSources.getIfAvailable() == null) ? details.getIfAvailable() : null);
+	}
+
+	/**
+	 * Applications with databases on one server have an outbox of the same name each, but
+	 * must not have the same slot.
+	 */
+	@Bean
+	@ConditionalOnMissingBean
+	CaptureSettings pgBusCaptureSettings(TableDatabase tables, ObjectProvider<OwnDatabase> owns,
+			PgBusProperties properties) {
+		String schema = tables.database().schema();
+		OwnDatabase own = owns.getIfAvailable();
+		return properties.getCapture()
+			.toSettings(schema, (own != null) ? schema + "_" + own.database().name() : schema);
 	}
 
 	@Bean
@@ -62,93 +88,82 @@ public final class PgBusCaptureAutoConfiguration {
 		Map<String, List<ListenedTable>> tables = new LinkedHashMap<>();
 		properties.getTableListeners()
 			.forEach((group, listener) -> tables.put(group,
-					listener.getTables().stream().map((table) -> toListenedTable(group, table)).toList()));
+					listener.toListenedTables("pgbus.table-listeners." + group)));
 		return new ConfiguredTables(tables);
 	}
 
-	private static ListenedTable toListenedTable(String group, PgBusProperties.Table table) {
-		if (table.getName() == null) {
-			throw new PgBusException(
-					"pgbus.table-listeners." + group + ".tables has a table without a name. Set its \"name\".");
-		}
-		String query = table.getBackfill();
-		return new ListenedTable(table.getName(), table.getFilter(), table.getOperations(), table.getColumns(),
-				(query != null) ? new TableBackfill(query, table.getLiveChanges(), table.getBackfillName()) : null);
+	@Bean
+	@ConditionalOnMissingBean
+	TableListenerStore pgBusTableListenerStore(TableDatabase tables) {
+		return new TableListenerStore(tables.database());
 	}
 
 	@Bean
 	@ConditionalOnMissingBean
-	TableListenerStore pgBusTableListenerStore(BusDatabase database) {
-		return new TableListenerStore(database);
-	}
-
-	@Bean
-	@ConditionalOnMissingBean
-	BackfillStore pgBusBackfillStore(BusDatabase database, PgBusProperties properties) {
-		return new BackfillStore(database, properties.getBackfill().toSettings());
+	BackfillStore pgBusBackfillStore(TableDatabase tables, PgBusProperties properties) {
+		return new BackfillStore(tables.database(), properties.getBackfill().toSettings());
 	}
 
 	@Bean
 	@ConditionalOnMissingBean(BackfillOperations.class)
-	DefaultBackfillOperations pgBusBackfillOperations(BackfillStore backfills, BusConsumer consumer) {
-		return new DefaultBackfillOperations(backfills, consumer);
+	DefaultBackfillOperations pgBusBackfillOperations(BackfillStore backfills, TableDatabase tables) {
+		return new DefaultBackfillOperations(backfills, tables.consumer());
 	}
 
 	@Bean
 	@ConditionalOnMissingBean
-	CaptureStore pgBusCaptureStore(BusDatabase database, TableListenerStore listeners, PgBusProperties properties) {
-		return new CaptureStore(database, listeners, properties.getCapture().getFilterTimeout());
+	CaptureStore pgBusCaptureStore(TableDatabase tables, TableListenerStore listeners, PgBusProperties properties) {
+		return new CaptureStore(tables.database(), listeners, properties.getCapture().getFilterTimeout());
 	}
 
 	@Bean(destroyMethod = "close")
 	@ConditionalOnMissingBean
 	@ConditionalOnBooleanProperty(name = "pgbus.capture.enabled", matchIfMissing = true)
-	@Nullable Capture pgBusCapture(BusDatabase database, CaptureStore store, CaptureSettings settings, PgBusProperties properties,
-			BusConsumer consumer, ObjectProvider<WakeUps> wakeUps, ObjectProvider<JdbcConnectionDetails> details,
-			@PgBusDataSource ObjectProvider<DataSource> busDataSources) {
+	@Nullable Capture pgBusCapture(TableDatabase tables, CaptureStore store, CaptureSettings settings,
+			PgBusProperties properties) {
 		PgBusCaptureProperties configured = properties.getCapture();
-		BusLogin login = BusLogin.find(
-				new BusLogin.Configured(configured.getUrl(), configured.getUsername(), configured.getPassword()),
-				details, busDataSources, database.dataSource());
+		BusLogin login = tables
+			.login(new BusLogin.Configured(configured.getUrl(), configured.getUsername(), configured.getPassword()));
 		if (login == null) {
 			return null;
 		}
-		return new Capture(database, store,
+		return new Capture(tables.database(), store,
 				ReplicationConnectionFactory.of(login.url(), login.username(), login.password()), settings,
-				consumer.name(), new AllWakeUps(wakeUps)::published, "pgbus-capture");
+				tables.consumer().name(), tables.wakeUps()::published, "pgbus-capture");
 	}
 
 	@Bean
 	@ConditionalOnMissingBean
-	Publications pgBusPublications(BusDatabase database, CaptureSettings settings) {
-		return new Publications(database, settings);
+	Publications pgBusPublications(TableDatabase tables, CaptureSettings settings) {
+		return new Publications(tables.database(), settings);
 	}
 
 	@Bean(destroyMethod = "close")
 	@ConditionalOnMissingBean
-	@Nullable CaptureMaintenance pgBusCaptureMaintenance(BusDatabase database, ObjectProvider<Capture> captures,
+	@Nullable CaptureMaintenance pgBusCaptureMaintenance(TableDatabase tables, ObjectProvider<Capture> captures,
 			TableListenerStore listeners, Publications publications, PgBusProperties properties) {
 		Capture capture = captures.getIfAvailable();
-		return (capture != null) ? new CaptureMaintenance(capture, new ChangeStreamTrimmer(database),
-				new BackfillTrimmer(database), listeners, publications, properties.getCapture().getTrimInterval())
+		return (capture != null) ? new CaptureMaintenance(capture, new ChangeStreamTrimmer(tables.database()),
+				new BackfillTrimmer(tables.database()), listeners, publications,
+				properties.getCapture().getTrimInterval()) : null;
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@Nullable CaptureWatch pgBusCaptureWatch(TableDatabase tables, ObjectProvider<Capture> captures, CaptureSettings settings,
+			CaptureStore store, TableListenerStore listeners) {
+		Capture capture = captures.getIfAvailable();
+		return (capture != null) ? new CaptureWatch(capture, new Slot(tables.database(), settings), store, listeners)
 				: null;
 	}
 
 	@Bean
 	@ConditionalOnMissingBean
-	@Nullable CaptureWatch pgBusCaptureWatch(BusDatabase database, ObjectProvider<Capture> captures, CaptureSettings settings,
-			CaptureStore store, TableListenerStore listeners) {
-		Capture capture = captures.getIfAvailable();
-		return (capture != null) ? new CaptureWatch(capture, new Slot(database, settings), store, listeners) : null;
-	}
-
-	@Bean
-	@ConditionalOnMissingBean
-	TableSubscriptions pgBusTableSubscriptions(TableListenerStore listeners, Publications publications,
-			GroupStore groups, BackfillStore backfills, ObjectProvider<Capture> captures,
+	TableSubscriptions pgBusTableSubscriptions(TableDatabase tables, TableListenerStore listeners,
+			Publications publications, BackfillStore backfills, ObjectProvider<Capture> captures,
 			ObjectProvider<CaptureMaintenance> maintenance) {
-		return new DefaultTableSubscriptions(publications, listeners, groups, backfills, captures.getIfAvailable(),
-				maintenance.getIfAvailable());
+		return new DefaultTableSubscriptions(publications, listeners, tables.groups(), backfills,
+				captures.getIfAvailable(), maintenance.getIfAvailable());
 	}
 
 }

@@ -45,12 +45,13 @@ public class PgBusCaptureProperties {
 	/**
 	 * Name of the replication slot, of which a server has one for all of its databases.
 	 * By default the name of the bus's schema, with underscores for what a slot's name
-	 * cannot have.
+	 * cannot have; with an outbox the name of its schema and of the database.
 	 */
 	private @Nullable String slot;
 
 	/**
-	 * Name of the publication. By default the name of the bus's schema.
+	 * Name of the publication. By default the name of the bus's schema, or of the
+	 * outbox's.
 	 */
 	private @Nullable String publication;
 
@@ -222,17 +223,16 @@ public class PgBusCaptureProperties {
 		this.trimInterval = trimInterval;
 	}
 
-	CaptureSettings toSettings(String schema) {
-		String name = nameOf(schema);
-		return new CaptureSettings((this.slot != null) ? this.slot : name,
-				(this.publication != null) ? this.publication : name, this.failover, this.onGap, this.batchRows,
-				Math.toIntExact(this.batchBytes.toBytes()), this.statusInterval, this.heartbeatInterval,
+	CaptureSettings toSettings(String publication, String slot) {
+		return new CaptureSettings((this.slot != null) ? this.slot : nameOf(slot),
+				(this.publication != null) ? this.publication : nameOf(publication), this.failover, this.onGap,
+				this.batchRows, Math.toIntExact(this.batchBytes.toBytes()), this.statusInterval, this.heartbeatInterval,
 				this.standbyInterval);
 	}
 
-	/** A slot's name has fewer characters than a schema's may have. */
-	private static String nameOf(String schema) {
-		String name = schema.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9_]", "_");
+	/** A slot's name has fewer characters than others may have. */
+	private static String nameOf(String text) {
+		String name = text.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9_]", "_");
 		return name.substring(0, Math.min(name.length(), MAX_NAME));
 	}
 

@@ -4,6 +4,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.function.BiFunction;
 
 import io.micrometer.observation.ObservationRegistry;
 import io.pgbus.ConsumerGroupOperations;
@@ -21,8 +22,10 @@ import io.pgbus.listener.ListenerMetrics;
 import io.pgbus.listener.ListenerRuntime;
 import io.pgbus.listener.PgListenerContainerRegistry;
 import io.pgbus.listener.PgListenerObservationConvention;
+import io.pgbus.listener.RoutingConsumerGroupOperations;
 import io.pgbus.listener.TableSubscriptions;
 import io.pgbus.store.BusDatabase;
+import io.pgbus.store.BusStatus;
 import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.GroupStore;
 import io.pgbus.store.NotificationListener;
@@ -84,11 +87,17 @@ public final class PgBusListenerAutoConfiguration {
 	}
 
 	@Bean
-	@ConditionalOnMissingBean(ConsumerGroupOperations.class)
-	DefaultConsumerGroupOperations pgBusConsumerGroupOperations(BusDatabase database, GroupStore groups,
-			EventConverter converter, PgBusProperties properties, ListenerDefaults defaults) {
-		return new DefaultConsumerGroupOperations(database, groups, converter,
-				properties.getConsumer().getPullTimeout(), defaults.batchBytes());
+	@ConditionalOnMissingBean
+	ConsumerGroupOperations pgBusConsumerGroupOperations(BusDatabase database, GroupStore groups,
+			EventConverter converter, PgBusProperties properties, ListenerDefaults defaults,
+			ObjectProvider<OwnDatabase> owns) {
+		BiFunction<BusDatabase, GroupStore, ConsumerGroupOperations> operations = (log,
+				itsGroups) -> new DefaultConsumerGroupOperations(log, itsGroups, converter,
+						properties.getConsumer().getPullTimeout(), defaults.batchBytes());
+		ConsumerGroupOperations ofBus = operations.apply(database, groups);
+		OwnDatabase own = owns.getIfAvailable();
+		return (own != null) ? new RoutingConsumerGroupOperations(ofBus, operations.apply(own.database(), own.groups()),
+				new BusStatus(own.database())) : ofBus;
 	}
 
 	@Bean
@@ -148,14 +157,20 @@ public final class PgBusListenerAutoConfiguration {
 	PgListenerContainerRegistry pgListenerContainerRegistry(BusDatabase database, GroupStore groups,
 			EventConverter converter, BusConsumer consumer, BusTransactions transactions, ListenerDefaults defaults,
 			ObjectProvider<EventErrorHandler> errorHandler, ObjectProvider<DeadLetterListener> deadLetterListeners,
-			ListenerInstruments instruments, ObjectProvider<TableSubscriptions> tables, Environment environment) {
+			ListenerInstruments instruments, ObjectProvider<TableSubscriptions> tables, Environment environment,
+			ObjectProvider<OwnDatabase> owns) {
 		if (transactions.inbox() != null) {
 			consumer.whenBuried(transactions.inbox()::terminate);
 		}
-		return new DefaultPgListenerContainerRegistry(new ListenerRuntime(database, groups, converter, consumer,
+		ListenerRuntime runtime = new ListenerRuntime(database, groups, converter, consumer,
 				transactions.transactionManager(), transactions.inbox(), errorHandler.getIfAvailable(),
 				deadLetterListeners.orderedStream().toList(), Threading.VIRTUAL.isActive(environment), defaults,
-				instruments, tables.getIfAvailable()));
+				instruments, tables.getIfAvailable());
+		OwnDatabase own = owns.getIfAvailable();
+		return (own != null)
+				? new DefaultPgListenerContainerRegistry(runtime,
+						runtime.on(own.database(), own.groups(), own.consumer()))
+				: new DefaultPgListenerContainerRegistry(runtime);
 	}
 
 }

@@ -1,5 +1,9 @@
 package io.pgbus.autoconfigure;
 
+import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
 import io.micrometer.core.instrument.MeterRegistry;
 import io.pgbus.actuate.BackfillGauges;
 import io.pgbus.actuate.CaptureMeters;
@@ -15,6 +19,7 @@ import io.pgbus.replication.CaptureWatch;
 import io.pgbus.store.BackfillStore;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.BusStatus;
+import io.pgbus.store.GroupStatus;
 import io.pgbus.store.RetentionMaintenance;
 import org.jspecify.annotations.Nullable;
 
@@ -61,9 +66,15 @@ public final class PgBusMetricsAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	GroupGauges pgBusGroupGauges(BusDatabase database, PgBusMetricsProperties properties) {
+	GroupGauges pgBusGroupGauges(BusDatabase database, ObjectProvider<OutboxRelay> outbox,
+			PgBusMetricsProperties properties) {
 		BusStatus status = new BusStatus(database);
-		return new GroupGauges(() -> status.groups(MAX_GROUPS), properties.getGaugeInterval());
+		OutboxRelay relay = outbox.getIfAvailable();
+		Supplier<List<GroupStatus>> groups = (relay != null)
+				? () -> Stream.concat(relay.tableGroups(MAX_GROUPS).stream(), status.groups(MAX_GROUPS).stream())
+					.toList()
+				: () -> status.groups(MAX_GROUPS);
+		return new GroupGauges(groups, properties.getGaugeInterval());
 	}
 
 	@Bean

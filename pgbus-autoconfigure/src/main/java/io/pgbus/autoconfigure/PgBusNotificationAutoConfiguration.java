@@ -1,7 +1,5 @@
 package io.pgbus.autoconfigure;
 
-import java.util.Set;
-
 import javax.sql.DataSource;
 
 import io.pgbus.core.WakeUps;
@@ -9,7 +7,6 @@ import io.pgbus.listener.BusConsumer;
 import io.pgbus.store.BusDatabase;
 import io.pgbus.store.NotificationConnectionFactory;
 import io.pgbus.store.NotificationListener;
-import io.pgbus.store.NotificationReceiver;
 import io.pgbus.store.Notifier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -62,24 +59,7 @@ public final class PgBusNotificationAutoConfiguration {
 		}
 		return new NotificationListener(database,
 				NotificationConnectionFactory.of(login.url(), login.username(), login.password()),
-				new Receiver(consumer), "pgbus-listen");
-	}
-
-	/**
-	 * Passes on what was heard.
-	 */
-	private record Receiver(BusConsumer consumer) implements NotificationReceiver {
-
-		@Override
-		public void published(Set<Integer> streamIds) {
-			streamIds.forEach(this.consumer::publishedElsewhere);
-		}
-
-		@Override
-		public void publishedToAny() {
-			this.consumer.publishedSomewhere();
-		}
-
+				new ConsumerReceiver(consumer), "pgbus-listen");
 	}
 
 }

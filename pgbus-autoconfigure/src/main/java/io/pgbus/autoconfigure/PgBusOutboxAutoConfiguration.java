@@ -1,9 +1,6 @@
 package io.pgbus.autoconfigure;
 
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.stream.Collectors;
 
 import javax.sql.DataSource;
 
@@ -19,20 +16,17 @@ import io.pgbus.listener.ListenerDefaults;
 import io.pgbus.listener.ListenerInstruments;
 import io.pgbus.listener.ListenerRuntime;
 import io.pgbus.listener.OutboxRelay;
+import io.pgbus.listener.PgListenerContainerRegistry;
+import io.pgbus.listener.TablePublisher;
 import io.pgbus.store.BusDatabase;
-import io.pgbus.store.ConsumerStore;
 import io.pgbus.store.EventStore;
-import io.pgbus.store.GroupStore;
 import io.pgbus.store.Inbox;
-import io.pgbus.store.NotificationConnectionFactory;
-import io.pgbus.store.NotificationListener;
-import io.pgbus.store.NotificationReceiver;
 import io.pgbus.store.RetentionMaintenance;
 import io.pgbus.store.SchemaInitializer;
 import io.pgbus.store.StreamStore;
-import org.jspecify.annotations.Nullable;
 
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -59,7 +53,8 @@ public final class PgBusOutboxAutoConfiguration {
 	@Bean
 	@DependsOnDatabaseInitialization
 	@ConditionalOnMissingBean
-	OwnDatabase pgBusOwnDatabase(ObjectProvider<DataSource> dataSources, BusDatabase bus, PgBusProperties properties) {
+	OwnDatabase pgBusOwnDatabase(ObjectProvider<DataSource> dataSources, BusDatabase bus, PgBusProperties properties,
+			BusConsumer busConsumer, ObjectProvider<JdbcConnectionDetails> details) {
 		DataSource dataSource = dataSources.getIfUnique();
 		if (dataSource == null) {
 			throw new PgBusException(
@@ -77,7 +72,7 @@ public final class PgBusOutboxAutoConfiguration {
 			throw new PgBusException("The outbox and the bus are the same schema \"" + own.schema()
 					+ "\" of the same database. Set pgbus.outbox.enabled=false, or let pgbus.outbox.schema name another.");
 		}
-		return new OwnDatabase(own);
+		return OwnDatabase.of(own, busConsumer.name(), properties, details.getIfAvailable());
 	}
 
 	private static void initialize(BusDatabase own, Initialize initialize) {
@@ -101,38 +96,37 @@ public final class PgBusOutboxAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean
 	OutboxRelay pgBusOutboxRelay(OwnDatabase own, BusDatabase bus, StreamStore busStreams, EventConverter converter,
-			BusConsumer busConsumer, PgBusProperties properties, ObjectProvider<WakeUps> wakeUps,
-			ObjectProvider<JdbcConnectionDetails> details, Environment environment) {
+			PgBusProperties properties, ObjectProvider<WakeUps> wakeUps, Environment environment) {
 		BusDatabase outbox = own.database();
-		Map<String, Integer> partitions = properties.getStreams()
-			.entrySet()
-			.stream()
-			.collect(Collectors.toMap(Map.Entry::getKey, (stream) -> stream.getValue().getPartitions()));
-		StreamStore streams = new StreamStore(outbox, partitions);
-		NotificationListener presence = presence(outbox, properties, details);
-		BusConsumer consumer = new BusConsumer(new ConsumerStore(outbox), busConsumer.name(),
-				properties.getConsumer().getTimeout(), properties.getListener().getPollInterval(), (id) -> {
-					if (presence != null) {
-						presence.start(id);
-					}
-				});
 		Inbox inbox = new Inbox(bus, outbox.busId());
-		consumer.whenBuried(inbox::terminate);
+		own.consumer().whenBuried(inbox::terminate);
 		return new OutboxRelay(
-				new ListenerRuntime(outbox, new GroupStore(outbox, streams), converter, consumer,
-						bus.newTransactionManager(), inbox, null, List.of(), Threading.VIRTUAL.isActive(environment),
-						defaults(properties), ListenerInstruments.NONE, null),
-				streams, new RetentionMaintenance(outbox, properties.getRetention().toSettings()), presence,
+				new ListenerRuntime(outbox, own.groups(), converter, own.consumer(), bus.newTransactionManager(), inbox,
+						null, List.of(), Threading.VIRTUAL.isActive(environment), defaults(properties),
+						ListenerInstruments.NONE, null),
+				own.streams(), new RetentionMaintenance(outbox, properties.getRetention().toSettings()),
 				new EventStore(bus, busStreams), new AllWakeUps(wakeUps));
 	}
 
-	private static @Nullable NotificationListener presence(BusDatabase outbox, PgBusProperties properties,
-			ObjectProvider<JdbcConnectionDetails> details) {
-		BusLogin login = properties.getNotifications().isEnabled()
-				? BusLogin.find(BusLogin.Configured.NOTHING, details.getIfAvailable(), outbox.dataSource()) : null;
-		return (login != null) ? new NotificationListener(outbox,
-				NotificationConnectionFactory.of(login.url(), login.username(), login.password()), new NothingHeard(),
-				"pgbus-outbox-listen") : null;
+	@Bean
+	@ConditionalOnMissingBean
+	TablePublisher pgBusTablePublisher(OwnDatabase own, OutboxRelay relay, EventConverter converter) {
+		return new TablePublisher(new EventStore(own.database(), own.streams()), converter, relay::published);
+	}
+
+	/** Listeners are registered once all that they may need is there. */
+	@Bean
+	SmartInitializingSingleton pgBusTableStreams(TablePublisher publisher, PgListenerContainerRegistry registry,
+			PgBusProperties properties) {
+		return () -> properties.getOutbox().getStreams().forEach((stream, listener) -> {
+			String property = "pgbus.outbox.streams." + stream;
+			try {
+				registry.register(publisher.endpoint(stream, listener.toListenedTables(property)));
+			}
+			catch (IllegalArgumentException ex) {
+				throw new PgBusException(property + " cannot be. " + ex.getMessage(), ex);
+			}
+		});
 	}
 
 	private static ListenerDefaults defaults(PgBusProperties properties) {
@@ -140,21 +134,6 @@ public final class PgBusOutboxAutoConfiguration {
 				properties.getOutbox().getConcurrency(), properties.getOutbox().getBatchSize(),
 				properties.getListener().getBatchBytes(), 1, properties.getListener().getPollInterval(),
 				RetryPolicy.DEFAULT);
-	}
-
-	/**
-	 * Each instance carries what it publishes, so nobody notifies others of it.
-	 */
-	private static final class NothingHeard implements NotificationReceiver {
-
-		@Override
-		public void published(Set<Integer> streamIds) {
-		}
-
-		@Override
-		public void publishedToAny() {
-		}
-
 	}
 
 	/**

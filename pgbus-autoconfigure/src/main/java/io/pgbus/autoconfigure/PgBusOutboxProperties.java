@@ -1,5 +1,8 @@
 package io.pgbus.autoconfigure;
 
+import java.util.LinkedHashMap;
+import java.util.Map;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +29,12 @@ public class PgBusOutboxProperties {
 	private String schema = DEFAULT_SCHEMA;
 
 	/**
+	 * Streams on the bus to which changes of the application's tables are published, by
+	 * name, each with its tables: pgbus.outbox.streams.orders.tables[0].name=orders.
+	 */
+	private final Map<String, PgBusProperties.TableListener> streams = new LinkedHashMap<>();
+
+	/**
 	 * Number of workers of this instance that carry events to the bus.
 	 */
 	private int concurrency = 1;
@@ -49,6 +58,10 @@ public class PgBusOutboxProperties {
 
 	public void setSchema(String schema) {
 		this.schema = schema;
+	}
+
+	public Map<String, PgBusProperties.TableListener> getStreams() {
+		return this.streams;
 	}
 
 	public int getConcurrency() {

@@ -9,6 +9,7 @@ import java.util.Set;
 
 import io.pgbus.ListenedTable;
 import io.pgbus.LiveChanges;
+import io.pgbus.PgBusException;
 import io.pgbus.TableBackfill;
 import io.pgbus.TableOperation;
 import io.pgbus.core.DefaultEventPublisher;
@@ -372,6 +373,10 @@ public class PgBusProperties {
 			return this.tables;
 		}
 
+		List<ListenedTable> toListenedTables(String property) {
+			return this.tables.stream().map((table) -> table.toListenedTable(property)).toList();
+		}
+
 	}
 
 	/**
@@ -470,6 +475,14 @@ public class PgBusProperties {
 
 		public void setColumns(Set<String> columns) {
 			this.columns = columns;
+		}
+
+		private ListenedTable toListenedTable(String property) {
+			if (this.name == null) {
+				throw new PgBusException(property + ".tables has a table without a name. Set its \"name\".");
+			}
+			return new ListenedTable(this.name, this.filter, this.operations, this.columns, (this.backfill != null)
+					? new TableBackfill(this.backfill, this.liveChanges, this.backfillName) : null);
 		}
 
 	}

@@ -106,6 +106,15 @@ public class EventConverter {
 	}
 
 	/**
+	 * Checks that a change of a table is surely for the group that reads it.
+	 * @param change the change as {@link #forGroup} returns it
+	 * @throws UnreadableEventException if the group's filter failed on it
+	 */
+	public void checkForGroup(Event<?> change) {
+		TableChangeReader.checkOutcome(change);
+	}
+
+	/**
 	 * Reads what can be read of an event: as {@link #read}, but without headers if these
 	 * cannot be.
 	 * @param stored the event as stored

@@ -63,23 +63,40 @@ final class TableChangeReader {
 		return null;
 	}
 
-	TableChange<Object> read(Event<String> event, Type rowType) {
+	/** Returns what the change is to the group, or empty. */
+	static String checkOutcome(Event<?> event) {
 		String outcome = event.headers().getOrDefault(OUTCOME, "");
 		if (outcome.startsWith(ERROR)) {
 			throw new UnreadableEventException("Whether event " + event.id() + " of stream \"" + event.stream()
 					+ "\" is for this group could not be " + "told, since the filter failed on it: "
 					+ outcome.substring(ERROR.length()), null);
 		}
+		return outcome;
+	}
+
+	TableChange<Object> read(Event<String> event, Type rowType) {
+		String outcome = checkOutcome(event);
 		JsonNode change = this.rows.readTree(event.payload());
 		JavaType type = this.rows.constructType(rowType);
 		JsonNode previous = change.path("previous");
-		return new TableChange<>(TableOperation.valueOf(event.type().toUpperCase(Locale.ROOT)),
-				change.path("table").asString(), values(change.path("key")), row(change.path("record"), type),
-				row(previous, type), previous.isObject() ? new LinkedHashSet<>(previous.propertyNames()) : Set.of(),
+		return new TableChange<>(operation(event), change.path("table").asString(), values(change.path("key")),
+				row(change.path("record"), type), row(previous, type),
+				previous.isObject() ? new LinkedHashSet<>(previous.propertyNames()) : Set.of(),
 				change.has("changed") ? names(change.path("changed")) : null, names(change.path("unavailable")),
 				names(change.path("refetched")), LEAVES.equals(outcome), valuesOrNull(change.path("movedFrom")),
 				valuesOrNull(change.path("movedTo")), origin(change),
 				change.has("backfill") ? change.path("backfill").asLong() : null);
+	}
+
+	/** Other events may be in a stream to which changes are published. */
+	private static TableOperation operation(Event<String> event) {
+		try {
+			return TableOperation.valueOf(event.type().toUpperCase(Locale.ROOT));
+		}
+		catch (IllegalArgumentException ex) {
+			throw new UnreadableEventException("Event " + event.id() + " of stream \"" + event.stream()
+					+ "\" is no change of a table: its type is \"" + event.type() + "\"", ex);
+		}
 	}
 
 	private @Nullable Object row(JsonNode row, JavaType type) {

@@ -62,6 +62,8 @@ public final class BusConsumer implements WakeUps {
 
 	private volatile int id;
 
+	private volatile boolean toStop;
+
 	private @Nullable CountDownLatch stopped;
 
 	private @Nullable Thread thread;
@@ -117,6 +119,7 @@ public final class BusConsumer implements WakeUps {
 	 * Registers the consumer and starts to look for work. Does nothing if it has started.
 	 */
 	public synchronized void start() {
+		this.toStop = false;
 		if (this.stopped != null) {
 			return;
 		}
@@ -130,10 +133,12 @@ public final class BusConsumer implements WakeUps {
 	}
 
 	/**
-	 * Stops looking, and says that this instance is gone.
+	 * Stops looking, and says that this instance is gone, once no listener takes part any
+	 * more: several registries may share the consumer.
 	 */
 	public synchronized void stop() {
-		if (this.stopped == null || this.thread == null) {
+		this.toStop = true;
+		if (this.stopped == null || this.thread == null || !this.members.isEmpty()) {
 			return;
 		}
 		this.stopped.countDown();
@@ -222,7 +227,14 @@ public final class BusConsumer implements WakeUps {
 
 	void leave(String listener) {
 		this.members.remove(listener);
-		this.store.leave(this.id, listener);
+		try {
+			this.store.leave(this.id, listener);
+		}
+		finally {
+			if (this.toStop) {
+				stop();
+			}
+		}
 	}
 
 	/** Does something once the database can be reached. */

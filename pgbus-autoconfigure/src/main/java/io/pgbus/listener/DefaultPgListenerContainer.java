@@ -88,10 +88,6 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 			obstacle = "finishes its work elsewhere, so it cannot be EXACTLY_ONCE: the transaction would be committed "
 					+ "before the work is done. Use AT_LEAST_ONCE, or handle events before the method returns.";
 		}
-		else if (runtime.inbox() != null && !endpoint.tables().isEmpty()) {
-			obstacle = "listens to tables, so it cannot be EXACTLY_ONCE where the bus is in another database: the "
-					+ "inbox knows nothing of rows that are read in chunks. Use AT_LEAST_ONCE.";
-		}
 		if (obstacle == null) {
 			return (endpoint.delivery() != null) ? endpoint.delivery() : runtime.defaults().delivery();
 		}
@@ -170,20 +166,21 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 		Subscription subscription = new Subscription(ids.groupId(), ids.streamIds(), this.endpoint.types(),
 				source.filter(), defaults.batchSize(), defaults.batchBytes().toBytes(),
 				this.runtime.inbox() != null && this.delivery == DeliveryMode.EXACTLY_ONCE);
-		this.runtime.consumer().start();
-		this.runtime.consumer()
-			.join(id(), new BusConsumer.Member(ids.groupId(), this.endpoint.group(),
-					Set.copyOf(new HashSet<>(ids.streamIds())), this.endpoint.types(), this.signal));
 		HandlerScope scope = new HandlerScope(this.endpoint, this.runtime.converter(), this.runtime.instruments());
 		boolean oneCall = this.endpoint.batch() || groupSize() == 1;
 		HandlerInvoker handler = new HandlerInvoker(this.endpoint, ids.groupId(), this.runtime.converter(),
 				oneCall ? null : scope);
 		Delivery delivery = delivery(handler);
-		return new ContainerWork(timed(new CursorStore(database, subscription)),
+		ContainerWork work = new ContainerWork(timed(new CursorStore(database, subscription)),
 				timed(CursorStore.unfiltered(database, subscription)), filter(source.filter()), this.runtime.failures(),
 				handler, watched(oneCall ? new ScopedDelivery(delivery, scope) : delivery), policy(),
 				this.endpoint.types(), defaults.batchSize(), groupSize(), this.cursorBackOff, this::takesWork,
 				chunks(ids));
+		// the last, so that one that cannot start takes part in nothing
+		consumer().start();
+		consumer().join(id(), new BusConsumer.Member(ids.groupId(), this.endpoint.group(),
+				Set.copyOf(new HashSet<>(ids.streamIds())), this.endpoint.types(), this.signal));
+		return work;
 	}
 
 	private @Nullable Chunks chunks(GroupIds ids) {

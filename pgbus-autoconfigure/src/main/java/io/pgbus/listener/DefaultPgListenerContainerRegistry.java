@@ -25,6 +25,8 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 
 	private final ListenerRuntime runtime;
 
+	private final ListenerRuntime tables;
+
 	/** By id: the JVM gives the methods of a class in any order. */
 	private final Map<String, PgListenerContainer> containers = new TreeMap<>();
 
@@ -35,12 +37,27 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 	 * @param runtime what the containers share
 	 */
 	public DefaultPgListenerContainerRegistry(ListenerRuntime runtime) {
+		this(runtime, runtime);
+	}
+
+	/**
+	 * Creates a registry whose containers may have their events from two logs.
+	 * @param runtime what the containers of streams share
+	 * @param tables what the containers of tables share, perhaps the same
+	 */
+	public DefaultPgListenerContainerRegistry(ListenerRuntime runtime, ListenerRuntime tables) {
 		this.runtime = runtime;
+		this.tables = tables;
 	}
 
 	@Override
 	public PgListenerContainer register(PgListenerEndpoint endpoint) {
-		PgListenerContainer container = new DefaultPgListenerContainer(endpoint, this.runtime);
+		if (!endpoint.tables().isEmpty() && endpoint.group().equals(OutboxRelay.GROUP)) {
+			throw new IllegalArgumentException("The group \"" + OutboxRelay.GROUP
+					+ "\" is the one that carries events to the bus. Give the listener \"" + endpoint.id()
+					+ "\" another.");
+		}
+		PgListenerContainer container = new DefaultPgListenerContainer(endpoint, runtimeOf(endpoint));
 		synchronized (this.containers) {
 			if (this.containers.containsKey(endpoint.id())) {
 				throw new IllegalArgumentException(
@@ -55,11 +72,22 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 		return container;
 	}
 
+	private ListenerRuntime runtimeOf(PgListenerEndpoint endpoint) {
+		return endpoint.tables().isEmpty() ? this.runtime : this.tables;
+	}
+
 	/**
 	 * Listeners of one group share its events. That is well if each type has one
-	 * listener; it is left for it by the others.
+	 * listener; it is left for it by the others. A group is in one log.
 	 */
-	private static void checkOverlap(PgListenerEndpoint endpoint, PgListenerEndpoint other) {
+	private void checkOverlap(PgListenerEndpoint endpoint, PgListenerEndpoint other) {
+		if (endpoint.group().equals(other.group()) && !runtimeOf(endpoint).equals(runtimeOf(other))) {
+			throw new IllegalArgumentException(
+					("The listeners \"%s\" and \"%s\" have the group \"%s\", but one listens "
+							+ "to tables, which are in the application's database, and the other to streams, which are on the "
+							+ "bus in another one. A group is in one of them: give one of the listeners another group.")
+						.formatted(other.id(), endpoint.id(), endpoint.group()));
+		}
 		boolean together = endpoint.group().equals(other.group())
 				&& (!Collections.disjoint(endpoint.streams(), other.streams())
 						|| !Collections.disjoint(tables(endpoint), tables(other)));
@@ -121,7 +149,12 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 		toStop.forEach((container) -> container.stop(() -> {
 		}));
 		toStop.forEach(PgListenerContainer::stop);
+		stopConsumers();
+	}
+
+	private void stopConsumers() {
 		this.runtime.consumer().stop();
+		this.tables.consumer().stop();
 	}
 
 	@Override
@@ -131,7 +164,7 @@ public final class DefaultPgListenerContainerRegistry implements PgListenerConta
 		AtomicInteger left = new AtomicInteger(toStop.size() + 1);
 		Runnable oneIsDone = () -> {
 			if (left.decrementAndGet() == 0) {
-				this.runtime.consumer().stop();
+				stopConsumers();
 				callback.run();
 			}
 		};

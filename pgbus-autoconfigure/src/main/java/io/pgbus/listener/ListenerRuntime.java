@@ -60,6 +60,20 @@ public record ListenerRuntime(BusDatabase database, GroupStore groups, EventConv
 				virtualThreads, defaults, ListenerInstruments.NONE, null);
 	}
 
+	/**
+	 * Returns the runtime of listeners that have their effects in the database of their
+	 * events.
+	 * @param database that database
+	 * @param groups makes its groups
+	 * @param consumer this application instance as others see it there
+	 * @return a runtime without an inbox, and like this one in all else
+	 */
+	public ListenerRuntime on(BusDatabase database, GroupStore groups, BusConsumer consumer) {
+		return new ListenerRuntime(database, groups, this.converter, consumer, this.transactionManager, null,
+				this.errorHandler, this.deadLetterListeners, this.virtualThreads, this.defaults, this.instruments,
+				this.tables);
+	}
+
 	FailureStore failures() {
 		return new FailureStore(this.database);
 	}

@@ -19,7 +19,7 @@ import io.pgbus.store.ChangeStreamTrimmer;
 import io.pgbus.store.EventStore;
 import io.pgbus.store.GroupStatus;
 import io.pgbus.store.NewEvent;
-import io.pgbus.store.NotificationListener;
+import io.pgbus.store.PublishedTable;
 import io.pgbus.store.Retention;
 import io.pgbus.store.RetentionMaintenance;
 import io.pgbus.store.RetentionStore;
@@ -30,8 +30,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.springframework.context.SmartLifecycle;
-import org.springframework.transaction.support.TransactionSynchronization;
-import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /**
  * Carries events from the outbox, which is a log in the application's own database, to
@@ -41,9 +39,10 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  * what any other has published, in the order of each key; and the bus's inbox, which is
  * written in the transaction that appends, sees to it that every event gets there once.
  * <p>
- * The group has all streams of the outbox. One that is new is found by its first event,
- * or by the next look if another instance or SQL has made it; only then may its events go
- * once they are carried.
+ * The group has all streams of the outbox but those of tables, whose changes are for
+ * listeners of this application. One that is new is found by its first event, or by the
+ * next look if another instance or SQL has made it; only then may its events go once they
+ * are carried.
  *
  * @since 0.1.0
  */
@@ -72,8 +71,6 @@ public final class OutboxRelay implements SmartLifecycle {
 
 	private final ChangeStreamTrimmer trimmer;
 
-	private final @Nullable NotificationListener presence;
-
 	private final BusStatus status;
 
 	private final EventConverter converter;
@@ -96,21 +93,17 @@ public final class OutboxRelay implements SmartLifecycle {
 	 * @param streams the streams of the outbox
 	 * @param maintenance looks after the segments of the outbox; started and closed by
 	 * the relay
-	 * @param presence lets other instances see at once when this one is gone, or
-	 * {@code null} to leave it to the heartbeat; started by the runtime's consumer,
-	 * closed by the relay
 	 * @param bus appends to the bus
 	 * @param busWakeUps is told of events that are on the bus
 	 */
-	public OutboxRelay(ListenerRuntime runtime, StreamStore streams, RetentionMaintenance maintenance,
-			@Nullable NotificationListener presence, EventStore bus, WakeUps busWakeUps) {
+	public OutboxRelay(ListenerRuntime runtime, StreamStore streams, RetentionMaintenance maintenance, EventStore bus,
+			WakeUps busWakeUps) {
 		this.runtime = runtime;
 		this.registry = new DefaultPgListenerContainerRegistry(runtime);
 		this.streams = streams;
 		this.retention = new RetentionStore(runtime.database());
 		this.maintenance = maintenance;
 		this.trimmer = ChangeStreamTrimmer.ofOutbox(runtime.database());
-		this.presence = presence;
 		this.status = new BusStatus(runtime.database());
 		this.converter = runtime.converter();
 		this.bus = bus;
@@ -123,6 +116,14 @@ public final class OutboxRelay implements SmartLifecycle {
 	 */
 	public BusDatabase database() {
 		return this.runtime.database();
+	}
+
+	/**
+	 * Returns this application instance as others see it at the outbox.
+	 * @return the consumer
+	 */
+	public BusConsumer consumer() {
+		return this.runtime.consumer();
 	}
 
 	/**
@@ -151,7 +152,17 @@ public final class OutboxRelay implements SmartLifecycle {
 	 * @throws org.springframework.dao.DataAccessException if the outbox cannot be read
 	 */
 	public @Nullable GroupStatus status() {
-		return this.status.groups(1).stream().findFirst().orElse(null);
+		return this.status.group(GROUP);
+	}
+
+	/**
+	 * Returns the other groups of the outbox, which listen to tables.
+	 * @param limit the most to return
+	 * @return the groups, by name
+	 * @throws org.springframework.dao.DataAccessException if the outbox cannot be read
+	 */
+	public List<GroupStatus> tableGroups(int limit) {
+		return this.status.groups(limit).stream().filter((group) -> !group.group().equals(GROUP)).toList();
 	}
 
 	/**
@@ -176,9 +187,6 @@ public final class OutboxRelay implements SmartLifecycle {
 		this.looks.close();
 		this.registry.stop();
 		this.maintenance.close();
-		if (this.presence != null) {
-			this.presence.close();
-		}
 		this.carried = List.of();
 	}
 
@@ -194,7 +202,10 @@ public final class OutboxRelay implements SmartLifecycle {
 
 	private void look() {
 		try {
-			List<String> names = this.streams.names();
+			List<String> names = this.streams.names()
+				.stream()
+				.filter((name) -> !PublishedTable.isStreamOfTable(name))
+				.toList();
 			if (!names.equals(this.carried)) {
 				carry(names);
 			}
@@ -228,18 +239,7 @@ public final class OutboxRelay implements SmartLifecycle {
 	}
 
 	private @Nullable CompletionStage<?> append(List<Event<Object>> events) {
-		Set<Integer> streamIds = this.bus.appendAll(events.stream().map(this::toRow).toList())
-			.stream()
-			.map(EventStore.Appended::streamId)
-			.collect(Collectors.toSet());
-		TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-
-			@Override
-			public void afterCommit() {
-				streamIds.forEach(OutboxRelay.this.busWakeUps::published);
-			}
-
-		});
+		this.busWakeUps.appended(this.bus.appendAll(events.stream().map(this::toRow).toList()));
 		return null;
 	}
 

@@ -20,7 +20,7 @@ public interface PgListenerContainerRegistry extends SmartLifecycle {
 	 * @param endpoint what to run
 	 * @return the container
 	 * @throws IllegalArgumentException if there is a listener with this id, or one with
-	 * this group that takes the same events
+	 * this group that takes the same events, or events that are in another database
 	 */
 	PgListenerContainer register(PgListenerEndpoint endpoint);
 

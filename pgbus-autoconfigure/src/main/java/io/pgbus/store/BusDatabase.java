@@ -112,6 +112,14 @@ public final class BusDatabase {
 	}
 
 	/**
+	 * Returns the name of the database on its server.
+	 * @return the name
+	 */
+	public String name() {
+		return own("select current_database()").query(String.class).single();
+	}
+
+	/**
 	 * Returns what tells the bus in this database from all others.
 	 * @return the id
 	 */

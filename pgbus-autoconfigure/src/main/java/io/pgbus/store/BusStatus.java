@@ -30,7 +30,7 @@ public final class BusStatus {
 			order by stream
 			""";
 
-	static final String GROUPS = """
+	private static final String STATUS_OF_GROUPS = """
 			select g.name as group_name, g.paused,
 				array_agg(distinct s.stream order by s.stream) filter (where s.stream is not null) as streams,
 				coalesce(sum(s.estimated_lag), 0)::bigint as estimated_lag,
@@ -39,11 +39,15 @@ public final class BusStatus {
 				array_agg(distinct s.consumer) filter (where s.consumer is not null) as consumers, min(s.since) as since,
 				coalesce(sum(s.retrying), 0)::bigint as retrying, coalesce(sum(s.held), 0)::bigint as held,
 				coalesce(sum(s.dead), 0)::bigint as dead
-			from (select name, paused from {bus}.consumer_group order by name limit :limit) g
+			from (select name, paused from {bus}.consumer_group %s) g
 			left join {bus}.group_status s on s.group_name = g.name
 			group by g.name, g.paused
 			order by g.name
 			""";
+
+	static final String GROUPS = STATUS_OF_GROUPS.formatted("order by name limit :limit");
+
+	private static final String GROUP = STATUS_OF_GROUPS.formatted("where name = :group");
 
 	private static final String EXISTS = "select exists (select from {bus}.consumer_group where name = :group)";
 
@@ -86,6 +90,8 @@ public final class BusStatus {
 
 	private final RoundTrip groups;
 
+	private final RoundTrip group;
+
 	private final RoundTrip exists;
 
 	private final RoundTrip cursors;
@@ -99,6 +105,7 @@ public final class BusStatus {
 	public BusStatus(BusDatabase database) {
 		this.streams = look(database, STREAMS);
 		this.groups = look(database, GROUPS);
+		this.group = look(database, GROUP);
 		this.exists = look(database, EXISTS);
 		this.cursors = look(database, CURSORS);
 		this.consumers = look(database, CONSUMERS);
@@ -128,11 +135,25 @@ public final class BusStatus {
 	 * @return the groups, by name
 	 */
 	public List<GroupStatus> groups(int limit) {
-		return this.groups.run(Map.of("limit", limit),
-				list((row, index) -> new GroupStatus(row.getString("group_name"), strings(row, "streams"),
-						row.getBoolean("paused"), row.getLong("estimated_lag"), seconds(row, "lag_seconds"),
-						row.getInt("cursors"), row.getInt("behind"), row.getInt("held_cursors"),
-						strings(row, "consumers"), instant(row, "since"), failures(row))));
+		return this.groups.run(Map.of("limit", limit), list((row, index) -> group(row)));
+	}
+
+	/**
+	 * Returns a group.
+	 * @param group the name of the group
+	 * @return the group, or {@code null} if there is none
+	 */
+	public @Nullable GroupStatus group(String group) {
+		return this.group.run(Map.of("group", group), list((row, index) -> group(row)))
+			.stream()
+			.findFirst()
+			.orElse(null);
+	}
+
+	private GroupStatus group(ResultSet row) throws SQLException {
+		return new GroupStatus(row.getString("group_name"), strings(row, "streams"), row.getBoolean("paused"),
+				row.getLong("estimated_lag"), seconds(row, "lag_seconds"), row.getInt("cursors"), row.getInt("behind"),
+				row.getInt("held_cursors"), strings(row, "consumers"), instant(row, "since"), failures(row));
 	}
 
 	/**

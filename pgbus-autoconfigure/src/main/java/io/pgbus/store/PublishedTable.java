@@ -32,6 +32,15 @@ public record PublishedTable(int id, String schema, String name, boolean wholeRo
 	}
 
 	/**
+	 * Tells whether a stream has the changes of a table.
+	 * @param stream the name of the stream
+	 * @return whether it has
+	 */
+	public static boolean isStreamOfTable(String stream) {
+		return stream.startsWith(STREAM_PREFIX);
+	}
+
+	/**
 	 * Returns the table whose changes a stream has.
 	 * @param stream the name of the stream of a table
 	 * @return the name with the schema, as {@link #qualifiedName()} has it

@@ -6,6 +6,7 @@ import java.util.concurrent.CompletableFuture;
 
 import io.pgbus.Event;
 import io.pgbus.EventType;
+import io.pgbus.TableChange;
 import org.junit.jupiter.api.Test;
 
 import org.springframework.messaging.handler.annotation.Header;
@@ -99,6 +100,7 @@ class PgEventHandlerTests {
 	@Test
 	void refusesAMethodThatNoTypeChooses() {
 		assertRefused(OpenPayload.class, "OpenPayload.on(Map) has a payload of type java.util.Map", "isDefault = true");
+		assertRefused(Change.class, "Change.on(TableChange) takes a TableChange", "isDefault = true");
 		assertRefused(NoPayload.class, "NoPayload.on(String) has no parameter whose class tells", "isDefault = true");
 	}
 
@@ -226,6 +228,15 @@ class PgEventHandlerTests {
 
 		@PgEventHandler
 		void on(Map<String, Object> order) {
+		}
+
+	}
+
+	@PgEventListener(streams = "orders", group = "billing")
+	static class Change {
+
+		@PgEventHandler
+		void on(TableChange<String> order) {
 		}
 
 	}

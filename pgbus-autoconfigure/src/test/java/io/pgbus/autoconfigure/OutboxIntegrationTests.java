@@ -15,7 +15,6 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.pgbus.DeliveryMode;
 import io.pgbus.Event;
 import io.pgbus.EventPublisher;
-import io.pgbus.ListenedTable;
 import io.pgbus.OutgoingEvent;
 import io.pgbus.PgBusException;
 import io.pgbus.RetryPolicy;
@@ -44,7 +43,6 @@ import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 /**
@@ -266,20 +264,6 @@ class OutboxIntegrationTests {
 				.query(Long.class)
 				.single()).isOne();
 			assertThat(context.getBean("pgBusDataSource", HikariDataSource.class).getMaximumPoolSize()).isEqualTo(6);
-		});
-	}
-
-	@Test
-	void tablesCannotBeListenedToExactlyOnceWhereTheBusIsElsewhere() {
-		BusApplication.on(this.shop, this.bus).run((context) -> {
-			PgListenerContainerRegistry registry = context.getBean(PgListenerContainerRegistry.class);
-			assertThatThrownBy(() -> registry.register(PgListenerEndpoint.id("strict")
-				.tables(ListenedTable.of("orders"))
-				.delivery(DeliveryMode.EXACTLY_ONCE)
-				.onChange(Object.class, (change) -> {
-				}))).isInstanceOf(IllegalArgumentException.class)
-				.hasMessageContaining("\"strict\"")
-				.hasMessageContaining("AT_LEAST_ONCE");
 		});
 	}
 

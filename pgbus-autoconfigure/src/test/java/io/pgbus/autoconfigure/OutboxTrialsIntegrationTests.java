@@ -54,7 +54,8 @@ class OutboxTrialsIntegrationTests {
 	private static final String OUT_OF_ORDER = """
 			select e.key, e.n, e.ordinal_in_key
 			from (
-				select e.key, e.payload::text::int as n, row_number() over (partition by e.key order by e.id) as ordinal_in_key
+				select e.key, coalesce(e.payload -> 'record' ->> 'n', e.payload::text)::int as n,
+					row_number() over (partition by e.key order by e.id) as ordinal_in_key
 				from pgbus.event e
 			) e
 			where e.n <> e.ordinal_in_key
@@ -85,6 +86,11 @@ class OutboxTrialsIntegrationTests {
 
 	private final ExecutorService threads = Executors.newFixedThreadPool(WRITERS);
 
+	/** What is published of the row whose number is the next one. */
+	private String write = "";
+
+	private List<String> properties = List.of();
+
 	private final AtomicBoolean writing = new AtomicBoolean(true);
 
 	private final AtomicInteger published = new AtomicInteger();
@@ -105,6 +111,22 @@ class OutboxTrialsIntegrationTests {
 
 	@Test
 	void eachEventIsOnTheBusOnceInTheOrderOfItsKeyAndHandledOnce() throws Exception {
+		this.write = "select pgbus_outbox.publish('" + OutboxMain.STREAM + "', key, 'Integer', to_jsonb(n)) from next";
+		run();
+	}
+
+	@Test
+	void eachChangeOfATableIsHandledOnceAndOnTheBusOnceInTheOrderOfItsKey() throws Exception {
+		this.write = "select n::bigint from next";
+		this.properties = List.of("pgbus.table-listeners." + OutboxMain.TABLE_GROUP + ".tables[0].name=written",
+				"pgbus.table-listeners." + OutboxMain.TABLE_GROUP + ".tables[0].operations=update",
+				"pgbus.outbox.streams.changes.tables[0].name=written",
+				"pgbus.outbox.streams.changes.tables[0].operations=update", "pgbus.capture.standby-interval=200ms",
+				"pgbus.capture.batch-rows=50");
+		run();
+	}
+
+	private void run() throws Exception {
 		logger.info("Faults come with -Dpgbus.chaos.seed={}", this.seed);
 		new SchemaInitializer(new BusDatabase(this.data.dataSource(), PgBusOutboxProperties.DEFAULT_SCHEMA)).migrate();
 		new SchemaInitializer(new BusDatabase(this.bus.dataSource(), "pgbus")).migrate();
@@ -115,6 +137,14 @@ class OutboxTrialsIntegrationTests {
 			this.data.jdbc().sql("insert into written values (?, 0)").param("k" + key).update();
 		}
 		startMissing();
+		if (!this.properties.isEmpty()) {
+			await().atMost(Duration.ofMinutes(1))
+				.until(() -> this.data.jdbc()
+					.sql("select exists (select from pgbus_outbox.capture_state) and count(*) = 2 "
+							+ "from pgbus_outbox.table_listener")
+					.query(Boolean.class)
+					.single());
+		}
 		List<Future<?>> writers = new ArrayList<>();
 		for (int writer = 0; writer < WRITERS; writer++) {
 			int first = writer;
@@ -188,14 +218,16 @@ class OutboxTrialsIntegrationTests {
 		// one that was about to start when a server went away has ended by itself
 		this.instances.removeIf((instance) -> !instance.isAlive());
 		while (this.instances.size() < 2) {
-			this.instances.add(InstanceProcess.start(OutboxMain.class, this.data, List.of("-Xmx160m"),
-					"hikari.maximum-pool-size=8", "hikari.minimum-idle=0",
+			List<String> properties = new ArrayList<>(this.properties);
+			properties.addAll(List.of("hikari.maximum-pool-size=8", "hikari.minimum-idle=0",
 					"pgbus.datasource.url=" + this.network.jdbcUrl(),
 					"pgbus.datasource.username=" + this.bus.username(),
 					"pgbus.datasource.password=" + this.bus.password(), "pgbus.datasource.hikari.maximum-pool-size=8",
 					"pgbus.datasource.hikari.minimum-idle=0", "pgbus.outbox.batch-size=20",
 					"pgbus.outbox.concurrency=2", "pgbus.consumer.timeout=2s", "pgbus.listener.poll-interval=200ms",
 					"pgbus.listener.retry.back-off=50ms"));
+			this.instances.add(InstanceProcess.start(OutboxMain.class, this.data, List.of("-Xmx160m"),
+					properties.toArray(String[]::new)));
 		}
 	}
 
@@ -215,10 +247,7 @@ class OutboxTrialsIntegrationTests {
 						String key = "k" + (first + WRITERS * dice.nextInt(KEYS / WRITERS));
 						jdbc.sql("""
 								with next as (update written set n = n + 1 where key = ? returning key, n)
-								select pgbus_outbox.publish(?, key, 'Integer', to_jsonb(n)) from next""")
-							.params(key, OutboxMain.STREAM)
-							.query(Long.class)
-							.single();
+								""" + this.write).param(key).query(Long.class).single();
 					}
 					if (dice.nextInt(10) == 0) {
 						status.setRollbackOnly();

@@ -12,20 +12,27 @@ class PgBusCapturePropertiesTests {
 
 	@Test
 	void slotAndPublicationAreCalledAsTheSchema() {
-		CaptureSettings settings = this.properties.toSettings("pgbus");
+		CaptureSettings settings = this.properties.toSettings("pgbus", "pgbus");
 		assertThat(settings).isEqualTo(CaptureSettings.DEFAULTS);
 	}
 
 	@Test
 	void aSchemaMayHaveANameThatASlotCannotHave() {
-		assertThat(this.properties.toSettings("My Büs").slot()).isEqualTo("my_b_s");
-		assertThat(this.properties.toSettings("x".repeat(63)).slot()).hasSize(50);
+		assertThat(this.properties.toSettings("pgbus", "My Büs").slot()).isEqualTo("my_b_s");
+		assertThat(this.properties.toSettings("pgbus", "x".repeat(63)).slot()).hasSize(50);
+	}
+
+	@Test
+	void aPublicationIsCalledAsTheSchemaWhateverTheSlotIs() {
+		assertThat(this.properties.toSettings("pgbus_outbox", "pgbus_outbox_shop"))
+			.extracting(CaptureSettings::publication, CaptureSettings::slot)
+			.containsExactly("pgbus_outbox", "pgbus_outbox_shop");
 	}
 
 	@Test
 	void aSlotCannotHaveAnyName() {
 		this.properties.setSlot("My slot");
-		assertThatIllegalArgumentException().isThrownBy(() -> this.properties.toSettings("pgbus"))
+		assertThatIllegalArgumentException().isThrownBy(() -> this.properties.toSettings("pgbus", "pgbus"))
 			.withMessageContaining("pgbus.capture.slot is \"My slot\"");
 	}
 
