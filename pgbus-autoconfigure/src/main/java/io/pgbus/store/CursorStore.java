@@ -205,7 +205,9 @@ public final class CursorStore {
 	 * event is passed over if the listener does not want it, or if it is done already:
 	 * its ledger row or failure is there, but the position was not saved. Such events may
 	 * lie behind others that are not done, as failed ones are tried again wherever the
-	 * position is. The read ends before an event that is for another member of the group.
+	 * position is. Whether there are any is looked up once, but for late events: below
+	 * the floor may be all the dead versions that an old snapshot keeps. The read ends
+	 * before an event that is for another member of the group.
 	 * <p>
 	 * The first row is the claim, each other an event.
 	 */
@@ -218,8 +220,14 @@ public final class CursorStore {
 					) as holds_keys,
 					exists (select from {bus}.failed_event f where f.cursor_id = c.id and %4$s) as retries_due,
 					(
-						exists (select from {bus}.ledger l where l.cursor_id = c.id and l.event_id > w.position)
-						or exists (select from {bus}.failed_event f where f.cursor_id = c.id and f.event_id > w.position)
+						exists (
+							select from {bus}.ledger l
+							where l.cursor_id = c.id and l.event_id > greatest(w.position, w.low_floor)
+						)
+						or exists (
+							select from {bus}.failed_event f
+							where f.cursor_id = c.id and f.event_id > greatest(w.position, w.low_floor)
+						)
 					) as has_done,
 					%5$s as waits
 				from taken t
@@ -231,7 +239,7 @@ public final class CursorStore {
 			),
 			scan as (
 				select e.*,
-					n.has_done and (
+					(n.has_done or e.id <= n.low_floor) and (
 						(select true from {bus}.ledger l where l.cursor_id = n.cursor_id and l.event_id = e.id limit 1)
 						is not null
 						or
