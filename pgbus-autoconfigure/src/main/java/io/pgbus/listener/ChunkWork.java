@@ -67,6 +67,8 @@ final class ChunkWork {
 		while (chunk != null) {
 			chunk = workOn(chunk, holder);
 		}
+		// another worker may have asked meanwhile and found what is next being planned
+		signal.mayHaveBackfill();
 		return true;
 	}
 

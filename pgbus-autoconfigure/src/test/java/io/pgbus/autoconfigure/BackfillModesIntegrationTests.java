@@ -1,5 +1,6 @@
 package io.pgbus.autoconfigure;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -172,6 +173,18 @@ class BackfillModesIntegrationTests {
 			});
 	}
 
+	/** Polling would end the wait, if one of them waited. */
+	@Test
+	void workersThatComeTogetherForChunksDoNotWaitForAPoll() {
+		this.jdbc.sql("insert into item select -n, 'more' from generate_series(100, 3100) n").update();
+		application()
+			.withPropertyValues("pgbus.capture.enabled=false", "pgbus.backfill.chunk-rows=10",
+					"pgbus.listener.poll-interval=1m")
+			.withBean(ManyWorkers.class)
+			.run((context) -> await().atMost(Duration.ofSeconds(50))
+				.until(() -> context.getBean(ManyWorkers.class).rows.get() == 3001));
+	}
+
 	private ApplicationContextRunner application() {
 		return BusApplication.on(this.database)
 			.withPropertyValues("pgbus.capture.slot=" + this.slot, "pgbus.capture.standby-interval=200ms",
@@ -227,6 +240,18 @@ class BackfillModesIntegrationTests {
 				tables = @PgTable(name = "item", backfill = "select * from item where id <= 0"))
 		void on(TableChange<Map<String, Object>> change) {
 			this.changes.add(change);
+		}
+
+	}
+
+	static class ManyWorkers {
+
+		final AtomicInteger rows = new AtomicInteger();
+
+		@PgTableListener(group = "many", operations = TableOperation.READ, concurrency = "8",
+				tables = @PgTable(name = "item", backfill = "select * from item where id <= -100"))
+		void on(TableChange<Map<String, Object>> change) {
+			this.rows.incrementAndGet();
 		}
 
 	}
