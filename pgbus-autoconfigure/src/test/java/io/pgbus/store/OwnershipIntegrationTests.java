@@ -33,9 +33,9 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
 
 /**
- * The three rules that make a second effect impossible, each alone: a claim takes the
- * version that it saw, a late owner meets the version, or it meets the ledger's key.
- * Their tests were each seen to fail without the rule.
+ * The rules that make a second effect impossible, each alone: a claim takes the version
+ * that it saw, a late owner meets the version, or it meets the ledger's key, and a read
+ * finds what is done. Their tests were each seen to fail without the rule.
  */
 class OwnershipIntegrationTests {
 
@@ -164,8 +164,8 @@ class OwnershipIntegrationTests {
 
 	/**
 	 * Fails if a claim takes the state that its snapshot shows instead of deleting it
-	 * ({@code taken} in {@code CursorStore.TAKE_FREE} as a select): a claim that came
-	 * between is not seen then, and both write the next version.
+	 * ({@code taken} in {@code CursorStore.TAKE} as a select): a claim that came between
+	 * is not seen then, and both write the next version.
 	 */
 	@Test
 	void ofClaimsThatComeTogetherOneTakesTheCursor() throws Exception {
@@ -255,10 +255,6 @@ class OwnershipIntegrationTests {
 	private Claim takeOver(Holder dead) {
 		this.consumers.remove(dead.consumerId());
 		return claim(register());
-	}
-
-	private Claim takeOverWithoutEndingTransactions(Holder dead) {
-		return takeOver(dead);
 	}
 
 	/** What a handler's transaction does. */
