@@ -102,6 +102,7 @@ public final class CursorStore {
 	 * Takes the cursor that has waited longest of those for which something holds. The
 	 * lock on the cursor's row only keeps claims out of each other's way. What makes two
 	 * owners impossible is that the state is taken by deleting the version that was seen.
+	 * Where the next window would be opened, the log must not have moved on meanwhile.
 	 */
 	static final String TAKE = """
 			with chosen as (
@@ -110,6 +111,7 @@ public final class CursorStore {
 				%s
 				where c.group_id = :groupId and c.stream_id = any(:streamIds) and c.id <> all(:avoided)
 				and not (select g.paused from {bus}.consumer_group g where g.id = c.group_id)
+				and (s.position < s.ceiling or %s)
 				and %%s
 				order by s.changed_at
 				limit 1
@@ -120,7 +122,7 @@ public final class CursorStore {
 				where s.cursor_id = o.id and s.version = o.version
 				returning s.cursor_id, s.version, s.position, s.ceiling, clock_timestamp() as claimed_at, %s
 			),
-			""".formatted(STATE, HORIZONS);
+			""".formatted(STATE, Horizon.ONE_SEGMENT, HORIZONS);
 
 	/**
 	 * Higher than the one before, and from the clock: a crash of the server may take with

@@ -53,11 +53,13 @@ public final class GroupStore {
 	private static final String FROM_ID = "select '3:3:'::pg_snapshot, :eventId - 1, '3'::xid8";
 
 	/**
-	 * Behind the last event that is surely older than the instant. The exact cut is the
+	 * Behind the last event that is surely older than the instant, of those that this
+	 * statement finds for sure (see {@link Horizon#ONE_SEGMENT}). The exact cut is the
 	 * cursor's starts_at.
 	 */
 	private static final String FROM_INSTANT = "select '3:3:'::pg_snapshot, ("
-			+ TimeSearch.LAST_BEFORE.formatted(":startsAt::timestamptz - " + TimeSearch.SLACK) + "), '3'::xid8";
+			+ TimeSearch.lastBefore(Horizon.KEPT_FLOOR, ":startsAt::timestamptz - " + TimeSearch.SLACK)
+			+ "), '3'::xid8";
 
 	private static final String IDS = """
 			select (select id from {bus}.consumer_group where name = :group) as group_id,

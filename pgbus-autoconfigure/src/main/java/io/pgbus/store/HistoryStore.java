@@ -56,8 +56,8 @@ public final class HistoryStore {
 				and e.published_at >= :from::timestamptz and e.published_at < :to::timestamptz
 				order by e.id desc limit :limit
 			) n
-			""".formatted(TimeSearch.LAST_BEFORE.formatted(":from::timestamptz - " + TimeSearch.SLACK),
-			TimeSearch.LAST_BEFORE.formatted(":to::timestamptz + " + TimeSearch.SLACK)));
+			""".formatted(TimeSearch.lastBefore(Horizon.LAST_ID, ":from::timestamptz - " + TimeSearch.SLACK),
+			TimeSearch.lastBefore(Horizon.LAST_ID, ":to::timestamptz + " + TimeSearch.SLACK)));
 
 	private final RoundTrip byId;
 

@@ -7,9 +7,10 @@ import java.util.Map;
  * not from before what has been dropped.
  * <p>
  * <b>Invariant.</b> A cursor that is free, has reached the end of its window, and has no
- * news by the snapshot that its new horizon takes, is at the end of the empty window
- * below that horizon. What is done with it meanwhile finds the version it names gone, or
- * takes it away from here. When it was last used stays as it was.
+ * news by the snapshot that its new horizon takes, which a statement can tell that knows
+ * all segments (see {@link Horizon#ONE_SEGMENT}), is at the end of the empty window below
+ * that horizon. What is done with it meanwhile finds the version it names gone, or takes
+ * it away from here. When it was last used stays as it was.
  */
 final class IdleCursors {
 
@@ -31,7 +32,7 @@ final class IdleCursors {
 				select c.id, s.version
 				from {bus}.cursor c
 				%s
-				where %s
+				where %s and %s
 				order by c.id limit 100
 				for no key update of c skip locked
 			),
@@ -50,7 +51,7 @@ final class IdleCursors {
 			)
 			select count(*) from moved
 			"""
-		.formatted(CursorStore.STATE, IS_IDLE, Horizon.TAKEN);
+		.formatted(CursorStore.STATE, Horizon.ONE_SEGMENT, IS_IDLE, Horizon.TAKEN);
 
 	private final RoundTrip find;
 

@@ -10,30 +10,35 @@ final class TimeSearch {
 	/** More than that short while. */
 	static final String SLACK = "interval '1 minute'";
 
+	private TimeSearch() {
+	}
+
 	/**
 	 * The id of the last event, in the stream and partition of c, that is older than a
-	 * time: a query with one row.
+	 * time.
+	 * @param lastId an expression: events with higher ids are not looked at
+	 * @param time an expression: the time
+	 * @return a query with one row
 	 */
-	static final String LAST_BEFORE = """
-			with recursive search(low, high) as (
-				select 0::bigint, %s
-				union all
-				select
-					case when e.is_older then e.id else s.low end,
-					case when e.is_older then s.high else (s.low + s.high + 1) / 2 - 1 end
-				from search s
-				left join lateral (
-					select e.id, e.published_at < %%s as is_older
-					from {bus}.event e
-					where e.stream_id = c.stream_id and e.partition = c.partition
-					and e.id >= (s.low + s.high + 1) / 2
-					order by e.id limit 1
-				) e on true
-				where s.low < s.high
-			)
-			select max(low) from search""".formatted(Horizon.LAST_ID);
-
-	private TimeSearch() {
+	static String lastBefore(String lastId, String time) {
+		return """
+				with recursive search(low, high) as (
+					select 0::bigint, %s
+					union all
+					select
+						case when e.is_older then e.id else s.low end,
+						case when e.is_older then s.high else (s.low + s.high + 1) / 2 - 1 end
+					from search s
+					left join lateral (
+						select e.id, e.published_at < %s as is_older
+						from {bus}.event e
+						where e.stream_id = c.stream_id and e.partition = c.partition
+						and e.id >= (s.low + s.high + 1) / 2
+						order by e.id limit 1
+					) e on true
+					where s.low < s.high
+				)
+				select max(low) from search""".formatted(lastId, time);
 	}
 
 }

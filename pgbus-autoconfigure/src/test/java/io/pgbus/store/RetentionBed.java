@@ -8,6 +8,7 @@ import java.util.Map;
 import io.pgbus.StartPosition;
 import io.pgbus.store.RetentionRound.Done;
 import io.pgbus.testing.TestDatabase;
+import org.jspecify.annotations.Nullable;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
 
@@ -111,8 +112,12 @@ final class RetentionBed implements AutoCloseable {
 		}
 
 		Reader(GroupStore.GroupIds ids, int batchSize) {
+			this(ids, batchSize, null);
+		}
+
+		Reader(GroupStore.GroupIds ids, int batchSize, @Nullable String filter) {
 			this.cursors = new CursorStore(RetentionBed.this.database,
-					new Subscription(ids.groupId(), ids.streamIds(), null, null, batchSize, 1 << 20));
+					new Subscription(ids.groupId(), ids.streamIds(), null, filter, batchSize, 1 << 20));
 		}
 
 		Claim claim() {

@@ -263,6 +263,42 @@ class RetentionTrialsIntegrationTests {
 		assertThat(this.bed.rounds().rolled()).isTrue();
 	}
 
+	/**
+	 * Seen to fail, with a segment's events lost, where a claim opens a window although a segment
+	 * was begun ({@code Horizon.ONE_SEGMENT}).
+	 */
+	@Test
+	void eventsOfASegmentThatIsBegunWhileAClaimIsPlannedAreNotLost() throws Exception {
+		this.bed.stream("s", Retention.FOREVER);
+		GroupStore.GroupIds ids = this.bed.groups.create("g", List.of("s"), StartPosition.earliest());
+		this.bed.publish("s", 10);
+		// what is immutable is asked when the statement is planned
+		this.bed.jdbc.sql("""
+				create function planned() returns boolean immutable language plpgsql as $$
+				begin
+					perform pg_advisory_xact_lock_shared(4711);
+					return true;
+				end $$""").update();
+		try (Connection gate = this.bed.testDatabase.connect(); Statement closed = gate.createStatement()) {
+			gate.setAutoCommit(false);
+			closed.execute("select pg_advisory_xact_lock(4711)");
+			Reader reader = this.bed.new Reader(ids, 100, "public.planned()");
+			Future<List<StoredEvent>> first = this.threads.submit(reader::readAll);
+			await().until(() -> this.bed.jdbc.sql("select exists (select from pg_locks where not granted)")
+				.query(Boolean.class)
+				.single());
+			for (int i = 0; i < 3; i++) {
+				this.bed.rounds();
+				this.bed.publish("s", 10);
+			}
+			assertThat(this.bed.segments()).contains(3L);
+			gate.commit();
+			List<StoredEvent> read = new ArrayList<>(first.get());
+			read.addAll(reader.readAll());
+			assertThat(read).hasSize(40);
+		}
+	}
+
 	@Test
 	void aSegmentWithAnOpenTransactionStays() throws SQLException {
 		this.bed.stream("s", RetentionBed.BRIEFLY);
