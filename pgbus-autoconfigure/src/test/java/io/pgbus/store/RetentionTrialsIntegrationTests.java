@@ -264,8 +264,8 @@ class RetentionTrialsIntegrationTests {
 	}
 
 	/**
-	 * Seen to fail, with a segment's events lost, where a claim opens a window although a segment
-	 * was begun ({@code Horizon.ONE_SEGMENT}).
+	 * Seen to fail, with a segment's events lost, where a claim opens a window although a
+	 * segment was begun ({@code Horizon.ONE_SEGMENT}).
 	 */
 	@Test
 	void eventsOfASegmentThatIsBegunWhileAClaimIsPlannedAreNotLost() throws Exception {
