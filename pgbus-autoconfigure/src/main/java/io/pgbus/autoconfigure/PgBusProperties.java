@@ -313,7 +313,8 @@ public class PgBusProperties {
 		private @Nullable String password;
 
 		/**
-		 * Least time between two notifications of this instance.
+		 * How long notifications are collected before they are sent together, at most;
+		 * the first after a pause goes at once.
 		 */
 		private Duration interval = Notifier.DEFAULT_INTERVAL;
 

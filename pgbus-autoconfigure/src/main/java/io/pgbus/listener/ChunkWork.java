@@ -62,7 +62,7 @@ final class ChunkWork {
 		if (chunk == null) {
 			return false;
 		}
-		signal.found();
+		signal.found(true);
 		this.work.backOff().trying(chunk.next(1));
 		while (chunk != null) {
 			chunk = workOn(chunk, holder);

@@ -1,16 +1,25 @@
 package io.pgbus.listener;
 
-import java.util.concurrent.Semaphore;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 import io.pgbus.listener.ListenerMetrics.WakeUpCause;
 
 /**
- * What the idle workers of a container wait for. A signal wakes one worker; one that
- * finds work wakes the next, so that as many come as there is work for.
+ * What the idle workers of a container wait for.
+ * <p>
+ * Work that one worker can do is done by one: what comes while it is at it, it finds when
+ * it looks again, and reads more at a time. So a signal wakes a worker if none is up. If
+ * one is, another comes when that has not come to an end of the work within a while, as
+ * its handler may be slow, or at once where there is more than one read. It brings the
+ * next in the same way, so that as many come as there is work for.
+ * <p>
+ * <b>Invariant.</b> After every signal a worker begins to look: one that is woken, one
+ * that is up and looks again, or one that comes to rest and finds that there is news.
  * <p>
  * A signal may be early: it says that an event was committed, but the snapshot of a claim
  * may not show it yet. So when nothing is found after a publication, workers look again a
@@ -20,27 +29,63 @@ final class WorkSignal {
 
 	private static final int[] LOOK_AGAIN_AFTER_MILLIS = { 10, 50, 250 };
 
-	private final Semaphore permits = new Semaphore(0);
+	/** Longer than it takes to claim, handle and save a few events. */
+	private static final Duration HELP_AFTER = Duration.ofMillis(5);
 
-	private final AtomicInteger looks = new AtomicInteger(LOOK_AGAIN_AFTER_MILLIS.length);
+	private final ReentrantLock lock = new ReentrantLock();
+
+	private final Condition changed = this.lock.newCondition();
+
+	private final int workers;
+
+	private final long helpAfterNanos;
+
+	private final Consumer<WakeUpCause> counter;
 
 	/** Whether there may be rows of backfills. */
 	private final AtomicBoolean backfills = new AtomicBoolean();
 
-	private final int workers;
+	/** How many workers wait, and how many of them are to come now. */
+	private int waiting;
 
-	private final Consumer<WakeUpCause> counter;
+	private int wanted;
+
+	/** How many are up. */
+	private int up;
+
+	/** When a worker last began to look, and whether something was said since. */
+	private long lookedAt;
+
+	private boolean news;
+
+	/** Whether another worker is to come, and when. */
+	private boolean helpIsWanted;
+
+	private long helpAt;
+
+	private int looks = LOOK_AGAIN_AFTER_MILLIS.length;
 
 	WorkSignal(int workers, Consumer<WakeUpCause> counter) {
+		this(workers, HELP_AFTER, counter);
+	}
+
+	WorkSignal(int workers, Duration helpAfter, Consumer<WakeUpCause> counter) {
 		this.workers = workers;
+		this.helpAfterNanos = helpAfter.toNanos();
 		this.counter = counter;
 	}
 
 	/** There may be work. */
 	void wakeOne() {
-		if (this.permits.availablePermits() < this.workers) {
-			this.permits.release();
-		}
+		locked(() -> {
+			this.news = true;
+			if (this.up > 0) {
+				wantHelp();
+			}
+			else if (this.wanted == 0) {
+				want(1);
+			}
+		});
 	}
 
 	/** There may be work, as somebody says. */
@@ -51,7 +96,7 @@ final class WorkSignal {
 
 	/** An event was published, as somebody says. */
 	void published(WakeUpCause cause) {
-		this.looks.set(0);
+		locked(() -> this.looks = 0);
 		wakeOne(cause);
 	}
 
@@ -76,15 +121,63 @@ final class WorkSignal {
 		return this.backfills.get() && this.backfills.getAndSet(false);
 	}
 
-	/** A worker found work, and there may be more. */
-	void found() {
-		this.looks.set(LOOK_AGAIN_AFTER_MILLIS.length);
-		wakeOne();
-	}
-
 	/** Everyone shall look at what the container is up to. */
 	void wakeAll() {
-		this.permits.release(this.workers);
+		locked(() -> want(this.workers));
+	}
+
+	/** A worker gets up. */
+	void begins() {
+		locked(() -> {
+			this.up++;
+			this.lookedAt = System.nanoTime();
+		});
+	}
+
+	/** A worker looks for work, and will see what there was to see until now. */
+	void looks() {
+		locked(() -> {
+			this.news = false;
+			this.lookedAt = System.nanoTime();
+		});
+	}
+
+	/**
+	 * A worker found work.
+	 * @param isMore whether there is more for certain; there may be more anyway
+	 */
+	void found(boolean isMore) {
+		locked(() -> {
+			this.looks = LOOK_AGAIN_AFTER_MILLIS.length;
+			if (isMore && this.wanted == 0 && this.waiting > 0) {
+				want(1);
+			}
+			wantHelp();
+		});
+	}
+
+	/** A worker found nothing any more, or could not look. */
+	void ends() {
+		locked(() -> {
+			this.up--;
+			this.helpIsWanted = this.helpIsWanted && this.news;
+		});
+	}
+
+	private void want(int count) {
+		this.wanted = Math.max(this.wanted, count);
+		for (int i = 0; i < count; i++) {
+			this.changed.signal();
+		}
+	}
+
+	/** One of those that wait keeps the time. */
+	private void wantHelp() {
+		if (!this.helpIsWanted) {
+			this.helpIsWanted = true;
+			this.helpAt = this.lookedAt + this.helpAfterNanos;
+			this.changed.signal();
+		}
 	}
 
 	/**
@@ -92,14 +185,54 @@ final class WorkSignal {
 	 * @param maxNanos the longest time to wait
 	 */
 	void await(long maxNanos) throws InterruptedException {
-		int look = this.looks.getAndUpdate((done) -> Math.min(done + 1, LOOK_AGAIN_AFTER_MILLIS.length));
-		if (look < LOOK_AGAIN_AFTER_MILLIS.length) {
-			if (!this.permits.tryAcquire(LOOK_AGAIN_AFTER_MILLIS[look], TimeUnit.MILLISECONDS)) {
+		this.lock.lockInterruptibly();
+		this.waiting++;
+		try {
+			boolean looksAgain = this.looks < LOOK_AGAIN_AFTER_MILLIS.length;
+			long nanos = looksAgain ? TimeUnit.MILLISECONDS.toNanos(LOOK_AGAIN_AFTER_MILLIS[this.looks++]) : maxNanos;
+			if (!isCalledWithin(nanos) && looksAgain) {
 				this.counter.accept(WakeUpCause.LOOK_AGAIN);
 			}
+			if (this.helpIsWanted) {
+				this.changed.signal();
+			}
 		}
-		else {
-			this.permits.tryAcquire(maxNanos, TimeUnit.NANOSECONDS);
+		finally {
+			this.waiting--;
+			this.lock.unlock();
+		}
+	}
+
+	private boolean isCalledWithin(long nanos) throws InterruptedException {
+		long start = System.nanoTime();
+		while (true) {
+			long now = System.nanoTime();
+			if (this.wanted > 0) {
+				this.wanted--;
+				return true;
+			}
+			if (this.news && this.up == 0) {
+				return true;
+			}
+			if (this.helpIsWanted && now - this.helpAt >= 0) {
+				this.helpIsWanted = false;
+				return true;
+			}
+			long left = start + nanos - now;
+			if (left <= 0) {
+				return false;
+			}
+			this.changed.awaitNanos(this.helpIsWanted ? Math.min(left, this.helpAt - now) : left);
+		}
+	}
+
+	private void locked(Runnable change) {
+		this.lock.lock();
+		try {
+			change.run();
+		}
+		finally {
+			this.lock.unlock();
 		}
 	}
 

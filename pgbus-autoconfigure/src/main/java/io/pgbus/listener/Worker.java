@@ -48,14 +48,19 @@ final class Worker implements Runnable {
 
 	@Override
 	public void run() {
+		WorkSignal signal = this.container.signal();
 		while (this.container.awaitWork()) {
+			signal.begins();
 			try {
-				takeWork();
+				takeWork(signal);
 				this.container.foundNothing();
 			}
 			catch (RuntimeException | Error ex) {
 				this.mayHaveStrays = true;
 				this.container.troubled(ex);
+			}
+			finally {
+				signal.ends();
 			}
 			// nobody ends a worker by an interrupt: what is left of one is from those it
 			// called
@@ -79,14 +84,15 @@ final class Worker implements Runnable {
 		}
 	}
 
-	private void takeWork() {
+	private void takeWork(WorkSignal signal) {
 		while (this.work.goesOn()) {
 			releaseStrays();
+			signal.looks();
 			List<Integer> avoided = this.work.backOff().pausing();
 			boolean hadChunk = this.chunks != null && this.chunks.tryOne(holder(), avoided);
 			Claim claim = claim(holder(), avoided);
 			if (claim != null) {
-				this.container.signal().found();
+				signal.found(claim.hasMore());
 				workOn(claim);
 			}
 			else if (!hadChunk) {

@@ -1,5 +1,6 @@
 package io.pgbus.store;
 
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -18,6 +19,7 @@ public final class EventStore {
 
 	/**
 	 * Each parameter stands once, as every mention of one is sent: a payload is large.
+	 * What may be null has a type, or the driver would ask for it each time.
 	 */
 	private static final String APPEND_ONE = """
 			insert into {bus}.event (stream_id, partition, size, type, key, payload, headers)
@@ -106,9 +108,9 @@ public final class EventStore {
 		return this.database.joining(APPEND_ONE)
 			.param("stream", event.stream())
 			.param("type", event.type())
-			.param("key", event.key())
+			.param("key", event.key(), Types.VARCHAR)
 			.param("payload", event.payload())
-			.param("headers", event.headers())
+			.param("headers", event.headers(), Types.VARCHAR)
 			.query((row, index) -> new Appended(row.getLong("id"), row.getInt("stream_id")))
 			.optional()
 			.orElse(null);

@@ -19,8 +19,9 @@ import org.springframework.core.NestedExceptionUtils;
  * committed and on a connection of its own: in the publisher's transaction a notification
  * would take a lock at commit that all transactions of the cluster share.
  * <p>
- * The first notification of a burst is sent at once, what follows is sent together, once
- * per interval. What cannot be sent is dropped, as the others poll as well.
+ * The first notification of a burst is sent at once, what follows is sent together: soon
+ * at first, and once per interval while it goes on. What cannot be sent is dropped, as
+ * the others poll as well.
  *
  * @since 0.1.0
  */
@@ -28,7 +29,7 @@ public final class Notifier implements AutoCloseable {
 
 	private static final Logger logger = LoggerFactory.getLogger(Notifier.class);
 
-	/** How long notifications are collected by default. */
+	/** How long notifications are collected by default, where they go on and on. */
 	public static final Duration DEFAULT_INTERVAL = Duration.ofMillis(10);
 
 	/**
@@ -46,7 +47,9 @@ public final class Notifier implements AutoCloseable {
 
 	private final IntSupplier consumerId;
 
-	private final Duration interval;
+	private final long longestNanos;
+
+	private final long shortestNanos;
 
 	private final String threadName;
 
@@ -69,14 +72,15 @@ public final class Notifier implements AutoCloseable {
 	 * @param database the database
 	 * @param consumerId the consumer that this instance is registered as, whose listener
 	 * ignores what is sent; 0 if it is not registered
-	 * @param interval how long to collect notifications, apart from the first of a burst
+	 * @param interval how long to collect notifications at most
 	 * @param threadName the name of the thread that sends
 	 */
 	public Notifier(BusDatabase database, IntSupplier consumerId, Duration interval, String threadName) {
 		this.notify = database.ownRoundTrip(NOTIFY);
 		this.channel = WakeUpMessage.channel(database.schema());
 		this.consumerId = consumerId;
-		this.interval = interval;
+		this.longestNanos = interval.toNanos();
+		this.shortestNanos = this.longestNanos / 8;
 		this.threadName = threadName;
 	}
 
@@ -104,11 +108,13 @@ public final class Notifier implements AutoCloseable {
 
 	private void run() {
 		try {
+			long nanos = this.shortestNanos;
 			Set<Integer> streamIds = take();
 			while (!streamIds.isEmpty()) {
 				long start = System.nanoTime();
 				send(streamIds);
-				collect(this.interval.toNanos() - (System.nanoTime() - start));
+				boolean goesOn = collect(nanos - (System.nanoTime() - start));
+				nanos = goesOn ? Math.min(2 * nanos, this.longestNanos) : this.shortestNanos;
 				streamIds = take();
 			}
 		}
@@ -137,13 +143,18 @@ public final class Notifier implements AutoCloseable {
 		}
 	}
 
-	private void collect(long nanos) throws InterruptedException {
+	/**
+	 * Gives what is to be sent next some time to gather.
+	 * @return whether something has
+	 */
+	private boolean collect(long nanos) throws InterruptedException {
 		this.lock.lockInterruptibly();
 		try {
 			long left = nanos;
 			while (left > 0 && !this.closed) {
 				left = this.closing.awaitNanos(left);
 			}
+			return !this.pending.isEmpty();
 		}
 		finally {
 			this.lock.unlock();
