@@ -196,18 +196,17 @@ class BloatIntegrationTests {
 	}
 
 	private static Counts counts(TestBus bus) {
-		return bus.jdbc.sql("""
-				select (select sum(version) from (
-						select max(version) as version from pgbus.cursor_state group by cursor_id
-					) v) as changes,
-					(select n_tup_ins from pg_stat_user_tables where relid = 'pgbus.failed_event'::regclass) as failed,
-					sum(buffers) filter (where relname = 'cursor_state') as states,
-					sum(buffers) filter (where relname = 'failed_event') as failures,
-					sum(buffers) filter (where relname = 'consumer') as consumers
-				from (
-					select relname, heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as buffers
-					from pg_statio_user_tables where schemaname = 'pgbus'
-				) t""")
+		return bus.jdbc
+			.sql("""
+					select (select n_tup_ins from pg_stat_user_tables where relid = 'pgbus.cursor_state'::regclass) as changes,
+						(select n_tup_ins from pg_stat_user_tables where relid = 'pgbus.failed_event'::regclass) as failed,
+						sum(buffers) filter (where relname = 'cursor_state') as states,
+						sum(buffers) filter (where relname = 'failed_event') as failures,
+						sum(buffers) filter (where relname = 'consumer') as consumers
+					from (
+						select relname, heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as buffers
+						from pg_statio_user_tables where schemaname = 'pgbus'
+					) t""")
 			.query((row, index) -> new Counts(row.getLong("changes"), row.getLong("failed"), row.getLong("states"),
 					row.getLong("failures"), row.getLong("consumers")))
 			.single();

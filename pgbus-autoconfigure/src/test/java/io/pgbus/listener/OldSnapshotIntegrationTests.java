@@ -134,17 +134,16 @@ class OldSnapshotIntegrationTests {
 	}
 
 	private Counts count() {
-		return this.bus.jdbc.sql("""
-				select (select sum(version) from (
-						select max(version) as version from pgbus.cursor_state group by cursor_id
-					) v) as changes,
-					(select n_tup_ins from pg_stat_user_tables where relid = 'pgbus.ledger'::regclass) as entries,
-					sum(buffers) filter (where relname = 'cursor_state') as cursor_buffers,
-					sum(buffers) filter (where relname = 'ledger') as ledger_buffers
-				from (
-					select relname, heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as buffers
-					from pg_statio_user_tables where schemaname = 'pgbus'
-				) t""")
+		return this.bus.jdbc
+			.sql("""
+					select (select n_tup_ins from pg_stat_user_tables where relid = 'pgbus.cursor_state'::regclass) as changes,
+						(select n_tup_ins from pg_stat_user_tables where relid = 'pgbus.ledger'::regclass) as entries,
+						sum(buffers) filter (where relname = 'cursor_state') as cursor_buffers,
+						sum(buffers) filter (where relname = 'ledger') as ledger_buffers
+					from (
+						select relname, heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as buffers
+						from pg_statio_user_tables where schemaname = 'pgbus'
+					) t""")
 			.query((row, index) -> new Counts(this.deliveries.get(), row.getLong("changes"), row.getLong("entries"),
 					row.getLong("cursor_buffers"), row.getLong("ledger_buffers")))
 			.single();
