@@ -14,9 +14,9 @@ import io.pgbus.listener.ListenerMetrics.WakeUpCause;
  * <p>
  * Work that one worker can do is done by one: what comes while it is at it, it finds when
  * it looks again, and reads more at a time. So a signal wakes a worker if none is up. If
- * one is, another comes when that has not come to an end of the work within a while, as
- * its handler may be slow, or at once where there is more than one read. It brings the
- * next in the same way, so that as many come as there is work for.
+ * one is, another comes when none has looked for a while, as handlers may be slow, or at
+ * once where there is more than one read. It brings the next in the same way, so that as
+ * many come as there is work for.
  * <p>
  * <b>Invariant.</b> After every signal a worker begins to look: one that is woken, one
  * that is up and looks again, or one that comes to rest and finds that there is news.
@@ -29,7 +29,7 @@ final class WorkSignal {
 
 	private static final int[] LOOK_AGAIN_AFTER_MILLIS = { 10, 50, 250 };
 
-	/** Longer than it takes to claim, handle and save a few events. */
+	/** Longer than it takes to claim, handle and save some events. */
 	private static final Duration HELP_AFTER = Duration.ofMillis(5);
 
 	private final ReentrantLock lock = new ReentrantLock();
@@ -58,10 +58,8 @@ final class WorkSignal {
 
 	private boolean news;
 
-	/** Whether another worker is to come, and when. */
+	/** Whether another worker is to come if none looks for long. */
 	private boolean helpIsWanted;
-
-	private long helpAt;
 
 	private int looks = LOOK_AGAIN_AFTER_MILLIS.length;
 
@@ -175,7 +173,6 @@ final class WorkSignal {
 	private void wantHelp() {
 		if (!this.helpIsWanted) {
 			this.helpIsWanted = true;
-			this.helpAt = this.lookedAt + this.helpAfterNanos;
 			this.changed.signal();
 		}
 	}
@@ -214,7 +211,8 @@ final class WorkSignal {
 			if (this.news && this.up == 0) {
 				return true;
 			}
-			if (this.helpIsWanted && now - this.helpAt >= 0) {
+			long untilHelp = this.lookedAt + this.helpAfterNanos - now;
+			if (this.helpIsWanted && untilHelp <= 0) {
 				this.helpIsWanted = false;
 				return true;
 			}
@@ -222,7 +220,7 @@ final class WorkSignal {
 			if (left <= 0) {
 				return false;
 			}
-			this.changed.awaitNanos(this.helpIsWanted ? Math.min(left, this.helpAt - now) : left);
+			this.changed.awaitNanos(this.helpIsWanted ? Math.min(left, untilHelp) : left);
 		}
 	}
 
