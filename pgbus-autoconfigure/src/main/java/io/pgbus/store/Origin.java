@@ -1,5 +1,8 @@
 package io.pgbus.store;
 
+import java.util.List;
+import java.util.stream.Collectors;
+
 import io.pgbus.PgBusException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,7 +23,40 @@ final class Origin {
 	/** A role that only publishes need not. */
 	private static final String MAY_LOOK = "select has_table_privilege('{bus}.origin', 'SELECT')";
 
+	/**
+	 * As long as they are there, not all rows have come, or more may come, whatever is
+	 * done here.
+	 */
+	private static final String SUBSCRIPTIONS = """
+			select distinct format('%I', s.subname) from pg_subscription s
+			join pg_subscription_rel r on r.srsubid = s.oid
+			join pg_class c on c.oid = r.srrelid
+			where c.relnamespace = (select relnamespace from pg_class where oid = '{bus}.event'::regclass)
+			order by 1
+			""";
+
 	private static final String IS_MOVED = "select {bus}.is_moved()";
+
+	/**
+	 * Replication does not bring the sequence, from which ids would then be drawn a
+	 * second time. It is behind also where the table origin, which would tell, was left
+	 * out.
+	 */
+	private static final String IS_BEHIND = """
+			with last as materialized (select coalesce(%s, -1) as id)
+			select exists (
+				select from last, {bus}.cursor_state s
+				where s.cursor_id > 0 and greatest(s.ceiling, s.position, s.low_floor, s.high_floor) > last.id
+			) or exists (
+				select from last, {bus}.stream s
+				cross join lateral generate_series(0, s.partitions - 1) as p(partition)
+				cross join lateral (
+					select from {bus}.event e
+					where e.stream_id = s.id and e.partition = p.partition and e.id > last.id
+					limit 1
+				) e
+			)
+			""".formatted(Horizon.LAST_ID);
 
 	private static final String MAY_BE_NOTED = """
 			select has_table_privilege('{bus}.origin', 'INSERT') and has_table_privilege('{bus}.origin', 'UPDATE')
@@ -34,6 +70,9 @@ final class Origin {
 	private static final String NOTE = "select {bus}.note_origin()";
 
 	private static final String REBASE = "select {bus}.rebase();";
+
+	/** Where nothing else shows that it was moved. */
+	private static final String REBASE_BY_FORCE = "select {bus}.rebase(true);";
 
 	private final BusDatabase database;
 
@@ -50,6 +89,18 @@ final class Origin {
 		if (!isTrue(MAY_LOOK)) {
 			return;
 		}
+		List<String> subscriptions = this.database.own(SUBSCRIPTIONS).query(String.class).list();
+		if (!subscriptions.isEmpty()) {
+			throw new PgBusException("""
+					The schema "%s" is being brought here from another server. When all applications there have been \
+					stopped, and all that they did has come, run
+
+					%s
+					    %s
+
+					and start again. See "Moving a bus" in docs/operations.md.""".formatted(this.database.schema(),
+					drop(subscriptions), this.database.sql(REBASE)));
+		}
 		if (isTrue(IS_MOVED)) {
 			throw new PgBusException("""
 					The schema "%s" was moved here from another server, by a dump or by replication. Its transaction \
@@ -60,11 +111,28 @@ final class Origin {
 					and start again. See "Moving a bus" in docs/operations.md.""".formatted(this.database.schema(),
 					this.database.sql(REBASE)));
 		}
+		if (isTrue(IS_BEHIND)) {
+			throw new PgBusException("""
+					The schema "%s" has events, or groups that have read them, behind the last id that the sequence \
+					event_id has given. They have come here without the sequence, or it was set back. With all \
+					applications stopped, run as its owner
+
+					    %s
+
+					and start again. See "Moving a bus" in docs/operations.md.""".formatted(this.database.schema(),
+					this.database.sql(REBASE_BY_FORCE)));
+		}
 		if (isTrue(MAY_BE_NOTED)) {
 			logger.info("The schema \"{}\" has come to a server that knows its transaction ids, and goes on there",
 					this.database.schema());
 			this.database.own(NOTE).query().listOfRows();
 		}
+	}
+
+	private static String drop(List<String> subscriptions) {
+		return subscriptions.stream()
+			.map((name) -> "    drop subscription " + name + ";\n")
+			.collect(Collectors.joining());
 	}
 
 	private boolean isTrue(String sql) {

@@ -199,7 +199,16 @@ public final class SchemaInitializer {
 			.param("schema", this.database.schema())
 			.query(Boolean.class)
 			.single();
-		return exists ? this.database.own(STORED_VERSION).query(Integer.class).single() : 0;
+		if (!exists) {
+			return 0;
+		}
+		return this.database.own(STORED_VERSION)
+			.query(Integer.class)
+			.optional()
+			.orElseThrow(() -> new PgBusException("""
+					The schema "%s" has the tables of a bus, but nothing in them, not even its version: they are those \
+					of a bus that is still to be moved here. See "Moving a bus" in docs/operations.md."""
+				.formatted(this.database.schema())));
 	}
 
 }

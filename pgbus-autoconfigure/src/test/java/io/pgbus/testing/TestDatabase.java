@@ -176,6 +176,32 @@ public final class TestDatabase implements AutoCloseable {
 	}
 
 	/**
+	 * Ends all connections and lets none in any more, as if all who use the database were
+	 * killed. Who replicates from it stays.
+	 */
+	void cutOff() {
+		JdbcClient admin = this.server.admin();
+		admin.sql("alter database " + this.name + " allow_connections false").update();
+		Awaitility.await()
+			.until(() -> admin.sql("""
+					select count(pg_terminate_backend(pid)) = 0 from pg_stat_activity
+					where datname = ? and backend_type = 'client backend'""")
+				.param(this.name)
+				.query(Boolean.class)
+				.single());
+	}
+
+	/** Lets everyone in again. */
+	void letIn() {
+		this.server.admin().sql("alter database " + this.name + " allow_connections true").update();
+	}
+
+	/** Its server, by way of another database. */
+	JdbcClient admin() {
+		return this.server.admin();
+	}
+
+	/**
 	 * Lets the pool forget its idle connections, as the server is about to stop: else it
 	 * would hand out one that it took for alive.
 	 */
