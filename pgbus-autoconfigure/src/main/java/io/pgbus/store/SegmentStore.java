@@ -32,6 +32,18 @@ final class SegmentStore {
 
 	private static final String LAST = "select " + Horizon.LAST_ID;
 
+	/**
+	 * Replication brings the row of a segment that is made meanwhile, and not the
+	 * segment. It was not used then, and is made when it is needed.
+	 */
+	private static final String FORGET_MISSING = """
+			delete from {bus}.segment s
+			where not exists (
+				select from pg_class c where c.relname = 'event_' || s.number
+				and c.relnamespace = (select relnamespace from pg_class where oid = '{bus}.event'::regclass)
+			)
+			""";
+
 	/** Also those that were made by hand. */
 	private static final String SYNC = """
 			insert into {bus}.segment (number)
@@ -131,6 +143,7 @@ final class SegmentStore {
 	}
 
 	List<Segment> segments() {
+		this.database.own(FORGET_MISSING).update();
 		this.database.own(SYNC).update();
 		return this.database.own(SEGMENTS)
 			.query((row, index) -> new Segment(row.getLong("number"), row.getBoolean("known"),

@@ -20,10 +20,6 @@ class MovedBusIntegrationTests {
 	/** More than all of this uses. */
 	private static final int FAR = 50_000;
 
-	/** Tables are copied one after the other, and looked after in between. */
-	private static final Map<String, String> SUBSCRIBER = Map.of("wal_retrieve_retry_interval", "100ms",
-			"max_sync_workers_per_subscription", "4", "max_logical_replication_workers", "8");
-
 	@Test
 	void nothingIsMissingOrDoubledWhereRunningGroupsWereCopiedToAServerThatIsBehind() throws Exception {
 		try (OwnServer server = TestDatabase.startOwnServer(Map.of())) {
@@ -49,7 +45,7 @@ class MovedBusIntegrationTests {
 
 	@Test
 	void nothingIsMissingOrDoubledWhereRunningGroupsWereReplicatedToAServerThatIsBehind() throws Exception {
-		try (OwnServer server = TestDatabase.startOwnServer(SUBSCRIBER)) {
+		try (OwnServer server = LogicalReplication.startSubscriber()) {
 			TestDatabase source = TestDatabase.create();
 			DataMove.useTransactionIds(source, FAR);
 			replicateAtWork(source, server.createDatabase());
@@ -58,7 +54,7 @@ class MovedBusIntegrationTests {
 
 	@Test
 	void nothingIsMissingOrDoubledWhereRunningGroupsWereReplicatedToAServerThatIsAhead() throws Exception {
-		try (OwnServer server = TestDatabase.startOwnServer(SUBSCRIBER)) {
+		try (OwnServer server = LogicalReplication.startSubscriber()) {
 			TestDatabase target = server.createDatabase();
 			DataMove.useTransactionIds(target, FAR);
 			replicateAtWork(TestDatabase.create(), target);

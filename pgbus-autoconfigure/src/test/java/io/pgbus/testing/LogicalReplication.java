@@ -1,6 +1,6 @@
 package io.pgbus.testing;
 
-import java.util.List;
+import java.util.Map;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
 
@@ -26,12 +26,6 @@ public final class LogicalReplication implements AutoCloseable {
 			end $$
 			""";
 
-	/** To be run at the new server. */
-	private static final String SEQUENCES = """
-			select format('select setval(%L, %s)', format('%I.%I', schemaname, sequencename), last_value)
-			from pg_sequences where last_value is not null and schemaname like ?
-			""";
-
 	private final TestDatabase from;
 
 	private final TestDatabase to;
@@ -48,6 +42,16 @@ public final class LogicalReplication implements AutoCloseable {
 	}
 
 	/**
+	 * Starts a server that rows may be brought to, and quickly: tables are copied one
+	 * after the other, and looked after in between.
+	 * @return the server
+	 */
+	public static OwnServer startSubscriber() {
+		return TestDatabase.startOwnServer(Map.of("wal_retrieve_retry_interval", "100ms",
+				"max_sync_workers_per_subscription", "4", "max_logical_replication_workers", "8"));
+	}
+
+	/**
 	 * Starts to bring rows.
 	 * @param from the database
 	 * @param to the other, in another server, with the same tables; those of the bus are
@@ -55,18 +59,32 @@ public final class LogicalReplication implements AutoCloseable {
 	 * @return the replication
 	 */
 	public static LogicalReplication start(TestDatabase from, TestDatabase to) {
+		empty(to);
+		return subscribe(from, to);
+	}
+
+	/**
+	 * Starts to bring rows to tables that have to be empty.
+	 * @param from the database
+	 * @param to the other, in another server, with the same tables
+	 * @return the replication
+	 */
+	public static LogicalReplication subscribe(TestDatabase from, TestDatabase to) {
 		from.jdbc().sql(PUBLISH).update();
-		to.jdbc().sql(EMPTY).update();
 		LogicalReplication replication = new LogicalReplication(from, to);
-		replication.subscribe();
+		to.jdbc()
+			.sql("create subscription %s connection '%s' publication pgbus_move".formatted(replication.name,
+					from.libpqUrl()))
+			.update();
 		return replication;
 	}
 
-	private void subscribe() {
-		this.to.jdbc()
-			.sql("create subscription %s connection '%s' publication pgbus_move".formatted(this.name,
-					this.from.libpqUrl()))
-			.update();
+	/**
+	 * Removes what the schema of a bus has from the beginning.
+	 * @param database the database
+	 */
+	public static void empty(TestDatabase database) {
+		database.jdbc().sql(EMPTY).update();
 	}
 
 	public String name() {
@@ -118,15 +136,6 @@ public final class LogicalReplication implements AutoCloseable {
 			this.to.jdbc().sql("drop subscription " + this.name).update();
 			this.ended = true;
 		}
-	}
-
-	/**
-	 * Sets sequences, which are not brought.
-	 * @param schemas the schemas that they are in, as a pattern
-	 */
-	public void copySequences(String schemas) {
-		List<String> statements = this.from.jdbc().sql(SEQUENCES).param(schemas).query(String.class).list();
-		statements.forEach((statement) -> this.to.jdbc().sql(statement).query(Long.class).single());
 	}
 
 }

@@ -1,0 +1,234 @@
+package io.pgbus.store;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import io.pgbus.PgBusException;
+import io.pgbus.StartPosition;
+import io.pgbus.testing.DataMove;
+import io.pgbus.testing.LogicalReplication;
+import io.pgbus.testing.OwnServer;
+import io.pgbus.testing.TestDatabase;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import org.springframework.jdbc.core.simple.JdbcClient;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNoException;
+import static org.awaitility.Awaitility.await;
+
+/**
+ * A bus that is brought to another server by logical replication, which brings rows and
+ * neither tables nor sequences.
+ */
+class ReplicatedDataIntegrationTests {
+
+	private static final int FAR = 10_000;
+
+	private static OwnServer server;
+
+	private final TestDatabase source = TestDatabase.create();
+
+	private final MovingModel model = new MovingModel(1);
+
+	private TestDatabase target;
+
+	@BeforeAll
+	static void startServer() {
+		server = LogicalReplication.startSubscriber();
+	}
+
+	@AfterAll
+	static void stopServer() {
+		if (server != null) {
+			server.close();
+		}
+	}
+
+	@BeforeEach
+	void create() {
+		migrate(this.source);
+		this.target = server.createDatabase();
+		migrate(this.target);
+		this.model.use(this.source);
+		this.model.create("g", StartPosition.earliest());
+		this.model.create("h", StartPosition.earliest());
+	}
+
+	@AfterEach
+	void close() {
+		this.target.close();
+		this.source.close();
+	}
+
+	@Test
+	void aBusThatIsStillBroughtIsRefusedFromTheFirstRowToTheEndOfTheSubscription() {
+		this.model.publishNow(10);
+		this.model.leave();
+		LogicalReplication.empty(this.target);
+		assertRefused("nothing in them");
+		try (LogicalReplication replication = LogicalReplication.start(this.source, this.target)) {
+			replication.awaitCopied();
+			String drop = "drop subscription " + replication.name();
+			assertRefused(drop);
+			rebase(false);
+			// more may come that this has not seen
+			assertRefused(drop);
+		}
+		assertThatNoException().isThrownBy(() -> check(this.target));
+	}
+
+	@Test
+	void rowsThatTheNewSchemaHasFromTheBeginningStopTheCopyUntilTheyAreRemoved() {
+		this.model.publishNow(10);
+		this.model.leave();
+		try (LogicalReplication replication = LogicalReplication.subscribe(this.source, this.target)) {
+			await().until(() -> this.target.jdbc().sql("""
+					select count(*) = 0 from pg_subscription_rel where srsubstate <> 'r'
+					and srrelid::regclass::text not in ('pgbus.bus', 'pgbus.segment', 'pgbus.origin',
+						'pgbus.retention_lease', 'pgbus.pgbus_schema_history')""").query(Boolean.class).single());
+			assertRefused("drop subscription");
+			this.target.jdbc()
+				.sql("""
+						truncate pgbus.bus, pgbus.segment, pgbus.origin, pgbus.retention_lease, pgbus.pgbus_schema_history""")
+				.update();
+			this.model.leave();
+			replication.awaitCaughtUp();
+		}
+		assertThat(rebase(false)).isEqualTo(20);
+		assertThat(this.target.jdbc().sql("select id from pgbus.bus").query(String.class).list())
+			.isEqualTo(this.source.jdbc().sql("select id from pgbus.bus").query(String.class).list());
+	}
+
+	@Test
+	void whereTheOriginWasLeftOutTheSequenceTells() {
+		DataMove.useTransactionIds(this.target, FAR);
+		Map<String, Set<Long>> expected;
+		try (LogicalReplication replication = LogicalReplication.start(this.source, this.target)) {
+			replication.awaitCopied();
+			this.model.steps(200);
+			expected = this.model.expected();
+			this.model.leave();
+			replication.awaitCaughtUp();
+		}
+		// as if the row had been here before
+		this.target.jdbc().sql("select pgbus.note_origin()").query().listOfRows();
+		assertRefused("select \"pgbus\".rebase(true);");
+		rebase(true);
+		assertThatNoException().isThrownBy(() -> check(this.target));
+		this.model.use(this.target);
+		assertThat(this.model.drain()).isEqualTo(expected);
+	}
+
+	@Test
+	void aSequenceThatWasSetBackIsNoticed() {
+		this.model.publishNow(10);
+		this.model.leave();
+		JdbcClient jdbc = this.source.jdbc();
+		jdbc.sql("select setval('pgbus.event_id', 9)").query().listOfRows();
+		assertThatExceptionOfType(PgBusException.class).isThrownBy(() -> check(this.source))
+			.withMessageContaining("rebase(true)");
+		jdbc.sql("select pgbus.rebase(true)").query().listOfRows();
+		assertThatNoException().isThrownBy(() -> check(this.source));
+		this.model.use(this.source);
+		this.model.publishNow(1);
+		assertThat(this.model.drain().get("g")).hasSize(11);
+	}
+
+	@Test
+	void aSegmentThatIsMadeAndUsedMeanwhileStopsTheReplicationUntilItIsMadeThereToo() {
+		try (LogicalReplication replication = LogicalReplication.start(this.source, this.target)) {
+			replication.awaitCopied();
+			this.model.publishNow(10);
+			beginSegment(2);
+			this.model.publishNow(10);
+			await().until(() -> this.source.jdbc()
+				.sql("select not active from pg_replication_slots where slot_name = ?")
+				.param(replication.name())
+				.query(Boolean.class)
+				.single());
+			this.target.jdbc().sql("create table pgbus.event_2 (like pgbus.event including all)").update();
+			this.target.jdbc()
+				.sql("alter table pgbus.event attach partition pgbus.event_2 for values from (2000000000) to (3000000000)")
+				.update();
+			this.model.leave();
+			replication.awaitCaughtUp();
+		}
+		assertThat(rebase(false)).isEqualTo(40);
+		this.model.use(this.target);
+		this.model.publishNow(1);
+		assertThat(this.model.drain().get("g")).hasSize(21);
+	}
+
+	@Test
+	void segmentsThatAreMadeOrDroppedMeanwhileAreMadeAndDroppedThereAfterwards() {
+		JdbcClient jdbc = this.source.jdbc();
+		try (LogicalReplication replication = LogicalReplication.start(this.source, this.target)) {
+			replication.awaitCopied();
+			this.model.publishNow(10);
+			assertThat(this.model.drain().get("g")).hasSize(10);
+			beginSegment(1);
+			this.model.publishNow(10);
+			this.model.drain();
+			jdbc.sql("update pgbus.stream set retention = '0'").update();
+			await().until(() -> afterRound(this.source).equals(List.of("event_1", "event_2")));
+			this.model.leave();
+			replication.awaitCaughtUp();
+		}
+		assertThat(rebase(false)).isZero();
+		assertThat(segmentTables(this.target)).containsExactly("event_0", "event_1");
+		this.model.use(this.target);
+		await().until(() -> afterRound(this.target).equals(List.of("event_1", "event_2")));
+		this.target.jdbc().sql("select setval('pgbus.event_id', 2000000000)").query().listOfRows();
+		this.model.publishNow(1);
+		assertThat(this.model.drain().get("g")).hasSize(1);
+	}
+
+	private void beginSegment(int number) {
+		JdbcClient jdbc = this.source.jdbc();
+		while (!segmentTables(this.source).contains("event_" + number)) {
+			jdbc.sql("select pgbus.make_segment()").query().listOfRows();
+		}
+		jdbc.sql("select setval('pgbus.event_id', ? * 1000000000::bigint)").param(number).query().listOfRows();
+	}
+
+	private static List<String> afterRound(TestDatabase database) {
+		RetentionSettings settings = new RetentionSettings(Duration.ofMinutes(1), 100_000_000, Duration.ofDays(1),
+				false, Duration.ofDays(30), false);
+		new RetentionRound(new BusDatabase(database.dataSource(), "pgbus"), settings, () -> true).run();
+		return segmentTables(database);
+	}
+
+	private static List<String> segmentTables(TestDatabase database) {
+		return database.jdbc()
+			.sql("select relname from pg_class where relname ~ '^event_[0-9]+$' and relkind = 'r' order by 1")
+			.query(String.class)
+			.list();
+	}
+
+	private static void migrate(TestDatabase database) {
+		new SchemaInitializer(new BusDatabase(database.dataSource(), "pgbus")).migrate();
+	}
+
+	private static void check(TestDatabase database) {
+		new SchemaInitializer(new BusDatabase(database.dataSource(), "pgbus")).check();
+	}
+
+	private void assertRefused(String reason) {
+		assertThatExceptionOfType(PgBusException.class).isThrownBy(() -> check(this.target))
+			.withMessageContaining(reason)
+			.withMessageContaining("Moving a bus");
+	}
+
+	private long rebase(boolean force) {
+		return this.target.jdbc().sql("select pgbus.rebase(?)").param(force).query(Long.class).single();
+	}
+
+}
