@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -54,7 +55,14 @@ final class MovingGroups implements AutoCloseable {
 
 	private final List<Future<?>> publishers = new ArrayList<>();
 
+	/** What was published for sure. */
+	private final Set<String> published = ConcurrentHashMap.newKeySet();
+
+	private final AtomicBoolean mended = new AtomicBoolean();
+
 	private final TestBus bus;
+
+	private final TestBus.Instance instance;
 
 	private final Connection late;
 
@@ -62,6 +70,7 @@ final class MovingGroups implements AutoCloseable {
 
 	private MovingGroups(TestBus bus) throws SQLException {
 		this.bus = bus;
+		this.instance = instance(bus, this.mended);
 		this.late = bus.testDatabase.connect();
 		this.open = bus.testDatabase.connect();
 	}
@@ -70,12 +79,8 @@ final class MovingGroups implements AutoCloseable {
 	static MovingGroups start(TestDatabase database) throws SQLException {
 		TestBus bus = new TestBus(database);
 		createEffects(database);
-		TestBus.Instance instance = instance(bus, false);
 		MovingGroups groups = new MovingGroups(bus);
-		for (int i = 0; i < PUBLISHERS; i++) {
-			int publisher = i;
-			groups.publishers.add(groups.threads.submit(() -> groups.publish(instance, publisher)));
-		}
+		groups.startPublishing();
 		groups.awaitEffects(100);
 		return groups;
 	}
@@ -110,7 +115,51 @@ final class MovingGroups implements AutoCloseable {
 		return this.bus.jdbc.sql("select count(*) from effect").query(Long.class).single();
 	}
 
-	void stopPublishing() throws Exception {
+	private void startPublishing() {
+		for (int i = 0; i < PUBLISHERS; i++) {
+			String publisher = "p" + this.publishers.size() + "-";
+			this.publishers.add(this.threads.submit(() -> publish(publisher)));
+		}
+	}
+
+	/** Leaves a transaction behind that has published and whose end is open. */
+	void prepare(String key) throws SQLException {
+		try (Connection connection = this.bus.testDatabase.connect()) {
+			publishAndStay(connection, key);
+			try (Statement statement = connection.createStatement()) {
+				statement.execute("prepare transaction '" + key + "'");
+			}
+		}
+	}
+
+	/** Commits it now. */
+	void commitPrepared(String key) {
+		this.bus.jdbc.sql("commit prepared '" + key + "'").update();
+		this.published.add(key + 0);
+	}
+
+	/**
+	 * Waits until those who were at work when the server went away go on with another,
+	 * where events are published again.
+	 */
+	void awaitTheyGoOn() throws Exception {
+		for (Future<?> publisher : this.publishers) {
+			publisher.get();
+		}
+		await().ignoreExceptions().until(this.bus.jdbc.sql("select true").query(Boolean.class)::single);
+		startPublishing();
+		awaitEffects(effects() + 100);
+	}
+
+	/** Mends the handlers, and looks whether all is done. */
+	void assertNothingIsMissingOrDoubled() throws Exception {
+		stopPublishing();
+		this.mended.set(true);
+		assertNothingIsMissingOrDoubled(this.bus);
+		assertThat(events(this.bus)).containsAll(this.published);
+	}
+
+	private void stopPublishing() throws Exception {
 		this.publishing.set(false);
 		for (Future<?> publisher : this.publishers) {
 			publisher.get();
@@ -132,19 +181,18 @@ final class MovingGroups implements AutoCloseable {
 	 */
 	static void assertNothingIsMissingOrDoubled(TestDatabase database) {
 		try (TestBus bus = new TestBus(database)) {
-			TestBus.Instance instance = instance(bus, true);
+			TestBus.Instance instance = instance(bus, new AtomicBoolean(true));
 			for (int n = 0; n < 20; n++) {
 				instance.publisher.publish(OutgoingEvent.to("s").key("new").payload(n));
 			}
 			assertNothingIsMissingOrDoubled(bus);
+			assertThat(events(bus)).contains("new19");
 		}
 	}
 
 	private static void assertNothingIsMissingOrDoubled(TestBus bus) {
-		List<String> events = bus.jdbc.sql("select key || payload from pgbus.event order by key, payload")
-			.query(String.class)
-			.list();
-		assertThat(events).contains("late0", "new19").doesNotContain("open0");
+		List<String> events = events(bus);
+		assertThat(events).contains("late0").doesNotContain("open0");
 		FailureChanges failures = new FailureChanges(new BusDatabase(bus.dataSource, "pgbus"));
 		await().untilAsserted(() -> {
 			for (String group : List.of("dying", "waiting")) {
@@ -161,6 +209,10 @@ final class MovingGroups implements AutoCloseable {
 		}
 	}
 
+	private static List<String> events(TestBus bus) {
+		return bus.jdbc.sql("select key || payload from pgbus.event order by key, payload").query(String.class).list();
+	}
+
 	/** What a group has done, by key, and there in the order of a column. */
 	private static List<String> effects(JdbcClient jdbc, String group, String column) {
 		return jdbc.sql("select key || n from effect where group_name = ? order by key, " + column)
@@ -169,7 +221,7 @@ final class MovingGroups implements AutoCloseable {
 			.list();
 	}
 
-	private static TestBus.Instance instance(TestBus bus, boolean mended) {
+	private static TestBus.Instance instance(TestBus bus, AtomicBoolean mended) {
 		bus.listens = true;
 		bus.partitions = Map.of("s", 4);
 		TestBus.Instance instance = bus.instance();
@@ -184,11 +236,11 @@ final class MovingGroups implements AutoCloseable {
 		}));
 		instance.registry.register(listener("dying").retry(HOLDING).onEvent(Integer.class, (event) -> {
 			effect(jdbc, "dying", event);
-			failIf(event.payload() % 20 == 9 && !mended);
+			failIf(event.payload() % 20 == 9 && !mended.get());
 		}));
 		instance.registry.register(listener("waiting").retry(PATIENT).onEvent(Integer.class, (event) -> {
 			effect(jdbc, "waiting", event);
-			failIf(event.payload() % 20 == 9 && !mended);
+			failIf(event.payload() % 20 == 9 && !mended.get());
 		}));
 		return instance;
 	}
@@ -220,20 +272,23 @@ final class MovingGroups implements AutoCloseable {
 	 * Each has keys of its own, whose events are in order then. Ends when the database
 	 * does.
 	 */
-	private void publish(TestBus.Instance instance, int publisher) {
-		Random random = new Random(publisher);
+	private void publish(String publisher) {
+		Random random = new Random(publisher.hashCode());
 		int[] next = new int[2];
 		while (this.publishing.get()) {
+			List<String> transaction = new ArrayList<>();
 			try {
 				this.bus.transaction.executeWithoutResult((status) -> {
 					int events = 1 + random.nextInt(4);
 					for (int k = 0; k < events; k++) {
 						int key = random.nextInt(2);
-						instance.publisher
-							.publish(OutgoingEvent.to("s").key("p" + publisher + "-" + key + ":").payload(next[key]++));
+						transaction.add(publisher + key + ":" + next[key]);
+						this.instance.publisher
+							.publish(OutgoingEvent.to("s").key(publisher + key + ":").payload(next[key]++));
 					}
 					this.bus.jdbc.sql("select pg_sleep(?)").param(random.nextInt(60) / 1000d).query().listOfRows();
 				});
+				this.published.addAll(transaction);
 			}
 			catch (DataAccessException | TransactionException ex) {
 				return;

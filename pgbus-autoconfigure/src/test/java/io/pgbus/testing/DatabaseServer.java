@@ -157,6 +157,15 @@ record DatabaseServer(Kind kind, String urlPrefix, String urlSuffix, String admi
 				"postgres", "postgres");
 	}
 
+	/**
+	 * The one of two embedded servers that is the primary. The driver asks again soon.
+	 */
+	static DatabaseServer local(int port, int otherPort) {
+		return new DatabaseServer(Kind.EMBEDDED,
+				"jdbc:postgresql://localhost:" + port + ",localhost:" + otherPort + "/",
+				"?targetServerType=primary&hostRecheckSeconds=1", "postgres", "postgres", "postgres");
+	}
+
 	String jdbcUrl(String database) {
 		return this.urlPrefix + database + this.urlSuffix;
 	}

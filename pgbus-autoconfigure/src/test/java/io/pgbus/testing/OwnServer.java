@@ -6,6 +6,10 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -103,7 +107,11 @@ public final class OwnServer implements AutoCloseable {
 		all.put("listen_addresses", "localhost");
 		all.put("unix_socket_directories", "");
 		all.putAll(settings);
-		List<String> lines = all.entrySet()
+		configure(all);
+	}
+
+	private void configure(Map<String, String> settings) throws IOException {
+		List<String> lines = settings.entrySet()
 			.stream()
 			.map((setting) -> setting.getKey() + " = '" + setting.getValue().replace("'", "''") + "'")
 			.toList();
@@ -143,6 +151,64 @@ public final class OwnServer implements AutoCloseable {
 		catch (IOException ex) {
 			throw new UncheckedIOException(ex);
 		}
+	}
+
+	/**
+	 * Makes a standby of this server, which is at work meanwhile: copies its files and
+	 * lets the copy follow.
+	 * @param settings settings of the standby, in addition to those of this server
+	 * @return the standby, which follows
+	 */
+	public OwnServer startStandby(Map<String, String> settings) {
+		try (Connection connection = DatabaseServer.local(this.port).unpooled("postgres").getConnection();
+				Statement statement = connection.createStatement()) {
+			OwnServer standby = new OwnServer(this.binaries, Files.createTempDirectory("pgbus-own-server-"),
+					freePort());
+			Runtime.getRuntime().addShutdownHook(standby.shutdownHook);
+			boolean isOld = connection.getMetaData().getDatabaseMajorVersion() < 15;
+			statement.execute(isOld ? "select pg_start_backup('standby', true, false)"
+					: "select pg_backup_start('standby', true)");
+			DataDirectory.copy(data(), standby.data());
+			try (ResultSet row = statement.executeQuery(isOld ? "select labelfile from pg_stop_backup(false, false)"
+					: "select labelfile from pg_backup_stop(false)")) {
+				row.next();
+				Files.writeString(standby.data().resolve("backup_label"), row.getString(1));
+			}
+			Files.createFile(standby.data().resolve("standby.signal"));
+			Map<String, String> all = new LinkedHashMap<>(settings);
+			all.put("port", Integer.toString(standby.port));
+			all.put("primary_conninfo", "host=localhost port=" + this.port + " user=postgres dbname=postgres");
+			all.put("synchronous_standby_names", "");
+			standby.configure(all);
+			standby.start();
+			return standby;
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+		catch (SQLException ex) {
+			throw new IllegalStateException(ex);
+		}
+	}
+
+	/**
+	 * Makes a primary of this standby.
+	 */
+	public void promote() {
+		run("pg_ctl", "-D", data().toString(), "-w", "-t", "60", "promote");
+	}
+
+	/**
+	 * Returns a database of this server that is looked for in its standby as well: where
+	 * the primary is, there the connections go.
+	 * @param name its name
+	 * @param standby the standby
+	 * @return the database
+	 */
+	public TestDatabase databaseHereOrIn(OwnServer standby, String name) {
+		TestDatabase database = new TestDatabase(DatabaseServer.local(this.port, standby.port), name);
+		standby.databases.add(database);
+		return database;
 	}
 
 	/**
