@@ -159,7 +159,7 @@ public final class OwnServer implements AutoCloseable {
 	 * @param settings settings of the standby, in addition to those of this server
 	 * @return the standby, which follows
 	 */
-	public OwnServer startStandby(Map<String, String> settings) {
+	OwnServer startStandby(Map<String, String> settings) {
 		try (Connection connection = DatabaseServer.local(this.port).unpooled("postgres").getConnection();
 				Statement statement = connection.createStatement()) {
 			OwnServer standby = new OwnServer(this.binaries, Files.createTempDirectory("pgbus-own-server-"),
@@ -194,20 +194,19 @@ public final class OwnServer implements AutoCloseable {
 	/**
 	 * Makes a primary of this standby.
 	 */
-	public void promote() {
+	void promote() {
 		run("pg_ctl", "-D", data().toString(), "-w", "-t", "60", "promote");
 	}
 
 	/**
-	 * Returns a database of this server that is looked for in its standby as well: where
-	 * the primary is, there the connections go.
-	 * @param name its name
-	 * @param standby the standby
+	 * Returns a database that is here or in another server, wherever the primary is.
+	 * @param other the other server
+	 * @param name the name of the database
 	 * @return the database
 	 */
-	public TestDatabase databaseHereOrIn(OwnServer standby, String name) {
-		TestDatabase database = new TestDatabase(DatabaseServer.local(this.port, standby.port), name);
-		standby.databases.add(database);
+	TestDatabase databaseHereOrIn(OwnServer other, String name) {
+		TestDatabase database = new TestDatabase(DatabaseServer.local(other.port, this.port), name);
+		this.databases.add(database);
 		return database;
 	}
 
