@@ -47,17 +47,23 @@ class MovedBusIntegrationTests {
 	void nothingIsMissingOrDoubledWhereRunningGroupsWereReplicatedToAServerThatIsBehind() throws Exception {
 		try (OwnServer server = LogicalReplication.startSubscriber()) {
 			TestDatabase source = TestDatabase.create();
+			TestDatabase target = server.createDatabase();
 			DataMove.useTransactionIds(source, FAR);
-			replicateAtWork(source, server.createDatabase());
+			replicateAtWork(source, target, () -> {
+				createTables(target);
+				LogicalReplication.empty(target);
+			});
 		}
 	}
 
 	@Test
-	void nothingIsMissingOrDoubledWhereRunningGroupsWereReplicatedToAServerThatIsAhead() throws Exception {
-		try (OwnServer server = LogicalReplication.startSubscriber()) {
-			TestDatabase target = server.createDatabase();
+	void nothingIsMissingOrDoubledWhereRunningGroupsWereReplicatedToAnotherVersionThatIsAhead() throws Exception {
+		try (OwnServer server = TestDatabase.startInstalledServer(Map.of());
+				OwnServer subscriber = LogicalReplication.startSubscriber()) {
+			TestDatabase source = server.createDatabase();
+			TestDatabase target = subscriber.createDatabase();
 			DataMove.useTransactionIds(target, FAR);
-			replicateAtWork(TestDatabase.create(), target);
+			replicateAtWork(source, target, () -> DataMove.dumpAndRestoreSchema(server, source, target));
 		}
 	}
 
@@ -69,11 +75,18 @@ class MovedBusIntegrationTests {
 		assertThat(count(target, "pgbus.consumer")).isPositive();
 	}
 
+	private static void replicateAtWork(TestDatabase source, TestDatabase target, Runnable createTables)
+			throws Exception {
+		try (MovingGroups groups = MovingGroups.start(source)) {
+			createTables.run();
+			replicate(source, target, groups);
+		}
+		rebaseAndGoOn(target);
+	}
+
 	/** New transactions, late ones too, while rows are copied and afterwards. */
-	private static void replicateAtWork(TestDatabase source, TestDatabase target) throws Exception {
-		createTables(target);
-		try (MovingGroups groups = MovingGroups.start(source);
-				LogicalReplication replication = LogicalReplication.start(source, target)) {
+	private static void replicate(TestDatabase source, TestDatabase target, MovingGroups groups) throws Exception {
+		try (LogicalReplication replication = LogicalReplication.subscribe(source, target)) {
 			replication.awaitCopied();
 			groups.workOn();
 			assertThatExceptionOfType(PgBusException.class).isThrownBy(() -> new TestBus(target))
@@ -87,7 +100,6 @@ class MovedBusIntegrationTests {
 				.query(Long.class)
 				.single();
 		}
-		rebaseAndGoOn(target);
 	}
 
 	private static void rebaseAndGoOn(TestDatabase target) {

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -94,11 +95,27 @@ public final class DataMove {
 	 * @param to the other
 	 */
 	public static void dumpAndRestore(OwnServer server, TestDatabase from, TestDatabase to) {
+		dumpAndRestore(server, from, to, "--no-password");
+	}
+
+	/**
+	 * Makes the tables of a database in an empty one, by a dump without rows.
+	 * @param server the server that the database is in, which has the programs for it
+	 * @param from the database
+	 * @param to the other
+	 */
+	public static void dumpAndRestoreSchema(OwnServer server, TestDatabase from, TestDatabase to) {
+		dumpAndRestore(server, from, to, "--schema-only", "--no-publications", "--no-subscriptions");
+	}
+
+	private static void dumpAndRestore(OwnServer server, TestDatabase from, TestDatabase to, String... options) {
 		try {
 			Path dump = Files.createTempFile("pgbus-", ".sql");
 			try {
-				server.run("pg_dump", "-h", "localhost", "-p", Integer.toString(server.port()), "-U", from.username(),
-						"-f", dump.toString(), from.name());
+				List<String> arguments = new ArrayList<>(List.of(options));
+				arguments.addAll(List.of("-h", "localhost", "-p", Integer.toString(server.port()), "-U",
+						from.username(), "-f", dump.toString(), from.name()));
+				server.run("pg_dump", arguments.toArray(String[]::new));
 				server.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", dump.toString(), "-d", to.libpqUrl());
 			}
 			finally {
