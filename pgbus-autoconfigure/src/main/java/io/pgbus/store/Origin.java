@@ -53,7 +53,7 @@ final class Origin {
 				cross join lateral (
 					select from {bus}.event e
 					where e.stream_id = s.id and e.partition = p.partition and e.id > last.id
-					limit 1
+					order by e.id desc limit 1
 				) e
 			)
 			""".formatted(Horizon.LAST_ID);
