@@ -27,6 +27,9 @@ import static org.awaitility.Awaitility.await;
 /**
  * A bus that is brought to another server by logical replication, which brings rows and
  * neither tables nor sequences.
+ * <p>
+ * Seen to fail with partitions published one by one, where half of the events were left
+ * out without an error, and where the rows of missing segments are not forgotten.
  */
 class ReplicatedDataIntegrationTests {
 
