@@ -25,7 +25,7 @@ import org.springframework.jdbc.CannotGetJdbcConnectionException;
 public final class SchemaInitializer {
 
 	/** The version of the schema that the statements of this package need. */
-	static final int VERSION = 6;
+	static final int VERSION = 7;
 
 	/** SQL-standard function bodies came with it. */
 	private static final int OLDEST_SERVER = 14;

@@ -69,7 +69,7 @@ class SchemaIntegrationTests {
 		assertThat(this.jdbc.sql("select schemas from bus_before").query(Long.class).single()).isZero();
 		assertThat(history("public.flyway_schema_history")).containsExactly("shop");
 		assertThat(history("after_flyway.pgbus_schema_history")).containsExactly("event log", "table listeners",
-				"backfills", "retention", "inbox", "origin");
+				"backfills", "retention", "inbox", "origin", "rebase");
 	}
 
 	@ParameterizedTest
@@ -110,6 +110,7 @@ class SchemaIntegrationTests {
 						    \\i V4__retention.sql
 						    \\i V5__inbox.sql
 						    \\i V6__origin.sql
+						    \\i V7__rebase.sql
 						""")
 				.hasMessageContaining("io/pgbus/store/schema")
 				.hasMessageContaining("pgbus.schema.initialize=always"));
@@ -141,13 +142,14 @@ class SchemaIntegrationTests {
 						    \\i V4__retention.sql
 						    \\i V5__inbox.sql
 						    \\i V6__origin.sql
+						    \\i V7__rebase.sql
 						""")
 				.hasMessageNotContaining("V1__"));
 		BusApplication.on(database, "older").run((context) -> {
 			publishes(context);
 			listens(context);
 		});
-		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(6);
+		assertThat(this.jdbc.sql("select schema_version from older.bus").query(Integer.class).single()).isEqualTo(7);
 		assertThat(this.jdbc.sql("select estimated_events from older.stream_status where stream = 'before'")
 			.query(Long.class)
 			.single()).isOne();
@@ -274,7 +276,7 @@ class SchemaIntegrationTests {
 		run("set search_path = " + schema + ";" + resource("io/pgbus/store/schema/V2__table_listeners.sql")
 				+ resource("io/pgbus/store/schema/V3__backfills.sql")
 				+ resource("io/pgbus/store/schema/V4__retention.sql") + resource("io/pgbus/store/schema/V5__inbox.sql")
-				+ resource("io/pgbus/store/schema/V6__origin.sql"));
+				+ resource("io/pgbus/store/schema/V6__origin.sql") + resource("io/pgbus/store/schema/V7__rebase.sql"));
 	}
 
 	private static void makeVersionOneByHand(String schema) {

@@ -10,10 +10,12 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 import io.pgbus.DeliveryMode;
 import io.pgbus.Event;
@@ -60,6 +62,11 @@ final class MovingGroups implements AutoCloseable {
 
 	private final AtomicBoolean mended = new AtomicBoolean();
 
+	/** A handler that comes here stays, and with it its window is open. */
+	private final CountDownLatch stuck = new CountDownLatch(1);
+
+	private final CountDownLatch released = new CountDownLatch(1);
+
 	private final TestBus bus;
 
 	private final TestBus.Instance instance;
@@ -70,7 +77,7 @@ final class MovingGroups implements AutoCloseable {
 
 	private MovingGroups(TestBus bus) throws SQLException {
 		this.bus = bus;
-		this.instance = instance(bus, this.mended);
+		this.instance = instance(bus, this.mended, this::stay);
 		this.late = bus.testDatabase.connect();
 		this.open = bus.testDatabase.connect();
 	}
@@ -94,9 +101,11 @@ final class MovingGroups implements AutoCloseable {
 
 	/**
 	 * Lets one transaction commit late and another one stay open, waits until some have
-	 * failed, and leaves everyone at work.
+	 * failed, and leaves everyone at work, one of them with an event.
 	 */
-	void workOn() throws SQLException {
+	void workOn() throws Exception {
+		this.bus.jdbc.sql("select pgbus.publish('s', 'stuck', 't', '0')").query(Long.class).single();
+		this.stuck.await();
 		publishAndStay(this.late, "late");
 		publishAndStay(this.open, "open");
 		awaitEffects(effects() + 100);
@@ -105,6 +114,18 @@ final class MovingGroups implements AutoCloseable {
 		await().until(() -> this.bus.jdbc.sql("select count(distinct state) from pgbus.failed_event")
 			.query(Integer.class)
 			.single() == 3);
+	}
+
+	private void stay(Event<Integer> event) {
+		if ("stuck".equals(event.key())) {
+			this.stuck.countDown();
+			try {
+				this.released.await();
+			}
+			catch (InterruptedException ex) {
+				throw new IllegalStateException(ex);
+			}
+		}
 	}
 
 	private void awaitEffects(long count) {
@@ -143,6 +164,7 @@ final class MovingGroups implements AutoCloseable {
 	 * where events are published again.
 	 */
 	void awaitTheyGoOn() throws Exception {
+		this.released.countDown();
 		for (Future<?> publisher : this.publishers) {
 			publisher.get();
 		}
@@ -168,6 +190,7 @@ final class MovingGroups implements AutoCloseable {
 
 	@Override
 	public void close() throws Exception {
+		this.released.countDown();
 		stopPublishing();
 		this.threads.shutdownNow();
 		this.late.close();
@@ -181,7 +204,8 @@ final class MovingGroups implements AutoCloseable {
 	 */
 	static void assertNothingIsMissingOrDoubled(TestDatabase database) {
 		try (TestBus bus = new TestBus(database)) {
-			TestBus.Instance instance = instance(bus, new AtomicBoolean(true));
+			TestBus.Instance instance = instance(bus, new AtomicBoolean(true), (event) -> {
+			});
 			for (int n = 0; n < 20; n++) {
 				instance.publisher.publish(OutgoingEvent.to("s").key("new").payload(n));
 			}
@@ -192,7 +216,7 @@ final class MovingGroups implements AutoCloseable {
 
 	private static void assertNothingIsMissingOrDoubled(TestBus bus) {
 		List<String> events = events(bus);
-		assertThat(events).contains("late0").doesNotContain("open0");
+		assertThat(events).contains("late0", "stuck0").doesNotContain("open0");
 		FailureChanges failures = new FailureChanges(new BusDatabase(bus.dataSource, "pgbus"));
 		await().untilAsserted(() -> {
 			for (String group : List.of("dying", "waiting")) {
@@ -221,13 +245,16 @@ final class MovingGroups implements AutoCloseable {
 			.list();
 	}
 
-	private static TestBus.Instance instance(TestBus bus, AtomicBoolean mended) {
+	private static TestBus.Instance instance(TestBus bus, AtomicBoolean mended, Consumer<Event<Integer>> stay) {
 		bus.listens = true;
 		bus.partitions = Map.of("s", 4);
-		TestBus.Instance instance = bus.instance();
+		// so long it counts as running after a copy was made
+		TestBus.Instance instance = bus.instance(Duration.ofSeconds(5));
 		JdbcClient jdbc = JdbcClient.create(bus.dataSource);
-		instance.registry.register(
-				listener("single").concurrency(2).onEvent(Integer.class, (event) -> effect(jdbc, "single", event)));
+		instance.registry.register(listener("single").concurrency(2).onEvent(Integer.class, (event) -> {
+			stay.accept(event);
+			effect(jdbc, "single", event);
+		}));
 		instance.registry.register(listener("lists").onEvents(Integer.class,
 				(events) -> events.forEach((event) -> effect(jdbc, "lists", event))));
 		instance.registry.register(listener("failing").onEvent(Integer.class, (event) -> {
