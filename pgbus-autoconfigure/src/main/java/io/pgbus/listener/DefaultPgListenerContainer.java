@@ -370,15 +370,21 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 
 	/**
 	 * Waits until a worker is to look for work: for a signal, or after trouble for a
-	 * while.
+	 * while. The worker is up then, for the signal too, until it says that it is done.
 	 * @return {@code false} if the container stops
 	 */
 	boolean awaitWork() {
+		boolean isUp = false;
+		boolean goesOn = false;
 		try {
 			BackOffExecution trouble = this.backOff;
 			if (trouble == null) {
 				this.signal.await(this.idleness.nanosLeft());
 			}
+			else {
+				this.signal.begins();
+			}
+			isUp = true;
 			synchronized (this.monitor) {
 				if (trouble != null) {
 					pauseFor(trouble.nextBackOff());
@@ -387,12 +393,15 @@ final class DefaultPgListenerContainer implements PgListenerContainer {
 					this.monitor.wait();
 				}
 			}
+			goesOn = this.running;
 		}
 		catch (InterruptedException ex) {
 			Thread.currentThread().interrupt();
-			return false;
 		}
-		return this.running;
+		if (isUp && !goesOn) {
+			this.signal.ends();
+		}
+		return goesOn;
 	}
 
 	private void pauseFor(long millis) throws InterruptedException {

@@ -15,11 +15,13 @@ import io.pgbus.listener.ListenerMetrics.WakeUpCause;
  * Work that one worker can do is done by one: what comes while it is at it, it finds when
  * it looks again, and reads more at a time. So a signal wakes a worker if none is up. If
  * one is, another comes when none has looked for a while, as handlers may be slow, or at
- * once where there is more than one read. It brings the next in the same way, so that as
- * many come as there is work for.
+ * once where there is more than one read, or handling takes long. It brings the next in
+ * the same way, so that as many come as there is work for.
  * <p>
- * <b>Invariant.</b> After every signal a worker begins to look: one that is woken, one
- * that is up and looks again, or one that comes to rest and finds that there is news.
+ * <b>Invariant.</b> After every signal a worker begins to look: one that is up and looks
+ * again, one that comes as none does so soon, or one that is woken, also by the last that
+ * came to rest without having looked since. What a worker looks for may be taken away
+ * from it, so finding nothing is no answer to what another has said meanwhile.
  * <p>
  * A signal may be early: it says that an event was committed, but the snapshot of a claim
  * may not show it yet. So when nothing is found after a publication, workers look again a
@@ -53,7 +55,9 @@ final class WorkSignal {
 	/** How many are up. */
 	private int up;
 
-	/** When a worker last began to look, and whether something was said since. */
+	/**
+	 * When a worker last got up or began to look, and whether something was said since.
+	 */
 	private long lookedAt;
 
 	private boolean news;
@@ -75,15 +79,7 @@ final class WorkSignal {
 
 	/** There may be work. */
 	void wakeOne() {
-		locked(() -> {
-			this.news = true;
-			if (this.up > 0) {
-				wantHelp();
-			}
-			else if (this.wanted == 0) {
-				want(1);
-			}
-		});
+		locked(this::wake);
 	}
 
 	/** There may be work, as somebody says. */
@@ -94,8 +90,21 @@ final class WorkSignal {
 
 	/** An event was published, as somebody says. */
 	void published(WakeUpCause cause) {
-		locked(() -> this.looks = 0);
-		wakeOne(cause);
+		this.counter.accept(cause);
+		locked(() -> {
+			this.looks = 0;
+			wake();
+		});
+	}
+
+	private void wake() {
+		this.news = true;
+		if (this.up > 0) {
+			wantHelp();
+		}
+		else {
+			want(1);
+		}
 	}
 
 	/** There may be rows of backfills, as somebody says. */
@@ -124,30 +133,36 @@ final class WorkSignal {
 		locked(() -> want(this.workers));
 	}
 
-	/** A worker gets up. */
+	/** A worker is up without having waited here. */
 	void begins() {
-		locked(() -> {
-			this.up++;
-			this.lookedAt = System.nanoTime();
-		});
+		locked(this::begin);
+	}
+
+	private void begin() {
+		this.up++;
+		this.lookedAt = System.nanoTime();
 	}
 
 	/** A worker looks for work, and will see what there was to see until now. */
 	void looks() {
 		locked(() -> {
 			this.news = false;
+			this.helpIsWanted = false;
 			this.lookedAt = System.nanoTime();
 		});
 	}
 
 	/**
 	 * A worker found work.
-	 * @param isMore whether there is more for certain; there may be more anyway
+	 * @param isMore whether there is more for certain, or for another; there may be more
+	 * anyway
 	 */
 	void found(boolean isMore) {
 		locked(() -> {
-			this.looks = LOOK_AGAIN_AFTER_MILLIS.length;
-			if (isMore && this.wanted == 0 && this.waiting > 0) {
+			if (!this.news) {
+				this.looks = LOOK_AGAIN_AFTER_MILLIS.length;
+			}
+			if (isMore && this.waiting > 0) {
 				want(1);
 			}
 			wantHelp();
@@ -158,7 +173,9 @@ final class WorkSignal {
 	void ends() {
 		locked(() -> {
 			this.up--;
-			this.helpIsWanted = this.helpIsWanted && this.news;
+			if (this.up == 0 && this.news) {
+				want(1);
+			}
 		});
 	}
 
@@ -178,37 +195,43 @@ final class WorkSignal {
 	}
 
 	/**
-	 * Waits for a signal, or for the time to look again.
+	 * Waits for a signal, or for the time to look again. The worker is up then.
 	 * @param maxNanos the longest time to wait
 	 */
 	void await(long maxNanos) throws InterruptedException {
+		if (!isCalledWithin(maxNanos)) {
+			this.counter.accept(WakeUpCause.LOOK_AGAIN);
+		}
+	}
+
+	/**
+	 * Returns whether it was called, or that time is over; not if it is to look again.
+	 */
+	private boolean isCalledWithin(long maxNanos) throws InterruptedException {
 		this.lock.lockInterruptibly();
 		this.waiting++;
 		try {
 			boolean looksAgain = this.looks < LOOK_AGAIN_AFTER_MILLIS.length;
 			long nanos = looksAgain ? TimeUnit.MILLISECONDS.toNanos(LOOK_AGAIN_AFTER_MILLIS[this.looks++]) : maxNanos;
-			if (!isCalledWithin(nanos) && looksAgain) {
-				this.counter.accept(WakeUpCause.LOOK_AGAIN);
-			}
-			if (this.helpIsWanted) {
-				this.changed.signal();
-			}
+			boolean called = awaitCall(nanos);
+			begin();
+			return called || !looksAgain;
 		}
 		finally {
 			this.waiting--;
+			if (this.helpIsWanted || this.wanted > 0) {
+				this.changed.signal();
+			}
 			this.lock.unlock();
 		}
 	}
 
-	private boolean isCalledWithin(long nanos) throws InterruptedException {
+	private boolean awaitCall(long nanos) throws InterruptedException {
 		long start = System.nanoTime();
 		while (true) {
 			long now = System.nanoTime();
 			if (this.wanted > 0) {
 				this.wanted--;
-				return true;
-			}
-			if (this.news && this.up == 0) {
 				return true;
 			}
 			long untilHelp = this.lookedAt + this.helpAfterNanos - now;

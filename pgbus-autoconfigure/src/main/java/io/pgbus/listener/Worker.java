@@ -26,6 +26,9 @@ final class Worker implements Runnable {
 	 */
 	private static final long MAX_HOLD_NANOS = 1_000_000_000L;
 
+	/** While a worker handles for so long, another may just as well do the next read. */
+	private static final long LONG_NANOS = 2_000_000L;
+
 	private final DefaultPgListenerContainer container;
 
 	private final ContainerWork work;
@@ -34,6 +37,9 @@ final class Worker implements Runnable {
 	private final @Nullable ChunkWork chunks;
 
 	private final int number;
+
+	/** How long the events of the last read took. */
+	private long handledForNanos;
 
 	/** After an answer was lost, the database may think this worker holds a cursor. */
 	private boolean mayHaveStrays;
@@ -50,7 +56,6 @@ final class Worker implements Runnable {
 	public void run() {
 		WorkSignal signal = this.container.signal();
 		while (this.container.awaitWork()) {
-			signal.begins();
 			try {
 				takeWork(signal);
 				this.container.foundNothing();
@@ -92,7 +97,7 @@ final class Worker implements Runnable {
 			boolean hadChunk = this.chunks != null && this.chunks.tryOne(holder(), avoided);
 			Claim claim = claim(holder(), avoided);
 			if (claim != null) {
-				signal.found(claim.hasMore());
+				signal.found(claim.hasMore() || this.handledForNanos >= LONG_NANOS);
 				workOn(claim);
 			}
 			else if (!hadChunk) {
@@ -157,7 +162,9 @@ final class Worker implements Runnable {
 			run.tryDueAgain();
 		}
 		BooleanSupplier isLongEnough = () -> System.nanoTime() - start >= MAX_HOLD_NANOS;
+		long deliveryStart = System.nanoTime();
 		boolean finished = run.deliver(isLongEnough);
+		this.handledForNanos = System.nanoTime() - deliveryStart;
 		Progress progress = run.progress();
 		if (finished && claim.isFiltered() && claim.hasMore() && this.work.goesOn() && !isLongEnough.getAsBoolean()) {
 			Claim next = this.work.cursors().advance(claim, holder, progress);

@@ -19,9 +19,10 @@ import org.springframework.core.NestedExceptionUtils;
  * committed and on a connection of its own: in the publisher's transaction a notification
  * would take a lock at commit that all transactions of the cluster share.
  * <p>
- * The first notification of a burst is sent at once, what follows is sent together: soon
- * at first, and once per interval while it goes on. What cannot be sent is dropped, as
- * the others poll as well.
+ * The first notification of a burst is sent at once, what follows is sent together: after
+ * an eighth of the interval at first, and as long as something has gathered each time
+ * less and less often, down to once per interval. What cannot be sent is dropped, as the
+ * others poll as well.
  *
  * @since 0.1.0
  */
@@ -114,7 +115,7 @@ public final class Notifier implements AutoCloseable {
 				long start = System.nanoTime();
 				send(streamIds);
 				boolean goesOn = collect(nanos - (System.nanoTime() - start));
-				nanos = goesOn ? Math.min(2 * nanos, this.longestNanos) : this.shortestNanos;
+				nanos = goesOn ? Math.min(2 * nanos, this.longestNanos) : Math.max(nanos / 2, this.shortestNanos);
 				streamIds = take();
 			}
 		}

@@ -24,14 +24,18 @@ final class Origin {
 	private static final String MAY_LOOK = "select has_table_privilege('{bus}.origin', 'SELECT')";
 
 	/**
-	 * As long as they are there, not all rows have come, or more may come, whatever is
-	 * done here.
+	 * Those that bring rows of the bus. As long as they are there, not all have come, or
+	 * more may come, whatever is done here.
 	 */
 	private static final String SUBSCRIPTIONS = """
 			select distinct format('%I', s.subname) from pg_subscription s
 			join pg_subscription_rel r on r.srsubid = s.oid
 			join pg_class c on c.oid = r.srrelid
 			where c.relnamespace = (select relnamespace from pg_class where oid = '{bus}.event'::regclass)
+			and (
+				c.relname in ('bus', 'consumer_group', 'cursor', 'cursor_state', 'event', 'failed_event', 'ledger', 'stream')
+				or c.relname ~ '^event_[0-9]+$'
+			)
 			order by 1
 			""";
 
@@ -40,14 +44,18 @@ final class Origin {
 	/**
 	 * Replication does not bring the sequence, from which ids would then be drawn a
 	 * second time. It is behind also where the table origin, which would tell, was left
-	 * out. The order makes the planner take the index, where else it would expect to find
-	 * one at once.
+	 * out. A floor that no transaction has taken is where a group is to start, which may
+	 * be ahead. The order makes the planner take the index, where else it would expect to
+	 * find one at once.
 	 */
 	private static final String IS_BEHIND = """
 			with last as materialized (select coalesce(%s, -1) as id)
 			select exists (
 				select from last, {bus}.cursor_state s
-				where s.cursor_id > 0 and greatest(s.ceiling, s.position, s.low_floor, s.high_floor) > last.id
+				where s.cursor_id > 0 and greatest(
+					s.ceiling, s.position,
+					case when s.low_bound > '3' then s.low_floor end, case when s.high_bound > '3' then s.high_floor end
+				) > last.id
 			) or exists (
 				select from last, {bus}.stream s
 				cross join lateral generate_series(0, s.partitions - 1) as p(partition)
@@ -90,18 +98,7 @@ final class Origin {
 		if (!isTrue(MAY_LOOK)) {
 			return;
 		}
-		List<String> subscriptions = this.database.own(SUBSCRIPTIONS).query(String.class).list();
-		if (!subscriptions.isEmpty()) {
-			throw new PgBusException("""
-					The schema "%s" is being brought here from another server. When all applications there have been \
-					stopped, and all that they did has come, run
-
-					%s
-					    %s
-
-					and start again. See "Moving a bus" in docs/operations.md.""".formatted(this.database.schema(),
-					drop(subscriptions), this.database.sql(REBASE)));
-		}
+		checkAllHasCome();
 		if (isTrue(IS_MOVED)) {
 			throw new PgBusException("""
 					The schema "%s" was moved here from another server, by a dump or by replication. Its transaction \
@@ -127,6 +124,24 @@ final class Origin {
 			logger.info("The schema \"{}\" has come to a server that knows its transaction ids, and goes on there",
 					this.database.schema());
 			this.database.own(NOTE).query().listOfRows();
+		}
+	}
+
+	/**
+	 * Checks that no subscription still brings rows of the bus.
+	 * @throws PgBusException if one does
+	 */
+	void checkAllHasCome() {
+		List<String> subscriptions = this.database.own(SUBSCRIPTIONS).query(String.class).list();
+		if (!subscriptions.isEmpty()) {
+			throw new PgBusException("""
+					The schema "%s" is being brought here from another server. When all applications there have been \
+					stopped, and all that they did has come, run
+
+					%s    %s
+
+					and start again. See "Moving a bus" in docs/operations.md.""".formatted(this.database.schema(),
+					drop(subscriptions), this.database.sql(REBASE)));
 		}
 	}
 

@@ -71,6 +71,10 @@ public final class SchemaInitializer {
 		checkServer();
 		int stored = storedVersion();
 		if (stored < VERSION) {
+			if (stored > 0) {
+				// what is written now would be in the way of what comes
+				new Origin(this.database).checkAllHasCome();
+			}
 			createSchema();
 			migrateFrom(stored);
 		}

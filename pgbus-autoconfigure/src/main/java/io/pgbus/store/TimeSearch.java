@@ -16,7 +16,7 @@ final class TimeSearch {
 	/**
 	 * The id of the last event, in the stream and partition of c, that is older than a
 	 * time.
-	 * @param lastId an expression: events with higher ids are not looked at
+	 * @param lastId an expression: those with higher ids are not searched for
 	 * @param time an expression: the time
 	 * @return a query with one row
 	 */

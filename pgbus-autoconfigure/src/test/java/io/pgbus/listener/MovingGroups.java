@@ -83,13 +83,19 @@ final class MovingGroups implements AutoCloseable {
 	}
 
 	/** Starts on a fresh database. */
-	static MovingGroups start(TestDatabase database) throws SQLException {
+	static MovingGroups start(TestDatabase database) throws Exception {
 		TestBus bus = new TestBus(database);
 		createEffects(database);
 		MovingGroups groups = new MovingGroups(bus);
-		groups.startPublishing();
-		groups.awaitEffects(100);
-		return groups;
+		try {
+			groups.startPublishing();
+			groups.awaitEffects(100);
+			return groups;
+		}
+		catch (RuntimeException ex) {
+			groups.close();
+			throw ex;
+		}
 	}
 
 	static void createEffects(TestDatabase database) {

@@ -96,6 +96,23 @@ class WorkSignalTests {
 	}
 
 	@Test
+	void whoEndsAfterAnotherHasFoundMoreComesAgain() {
+		this.signal = new WorkSignal(2, Duration.ofMillis(1), (cause) -> {
+		});
+		this.signal.begins();
+		this.signal.begins();
+		this.signal.looks();
+		this.signal.found(true);
+		this.signal.ends();
+		this.threads.submit(() -> {
+			this.signal.await(NEVER.toNanos());
+			this.came.incrementAndGet();
+			return null;
+		});
+		awaitCame(1);
+	}
+
+	@Test
 	void whatIsSaidBetweenALastLookAndTheRestIsLookedAt() {
 		this.rests.drainPermits();
 		start(NEVER, 1);
@@ -115,7 +132,6 @@ class WorkSignalTests {
 			this.threads.submit(() -> {
 				while (true) {
 					this.signal.await(NEVER.toNanos());
-					this.signal.begins();
 					this.came.incrementAndGet();
 					this.looks.acquire();
 					this.signal.looks();

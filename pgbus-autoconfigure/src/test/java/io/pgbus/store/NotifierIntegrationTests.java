@@ -60,14 +60,23 @@ class NotifierIntegrationTests {
 
 	@Test
 	void whatFollowsWithinAnIntervalIsSentAsOne() {
-		// the first time an eighth of that
-		try (Notifier notifier = notifier(Duration.ofSeconds(8))) {
+		Notifier notifier = notifier(NEVER);
+		notifier.published(1);
+		awaitHeard("7:1");
+		for (int i = 0; i < 1000; i++) {
+			notifier.published(2 + i % 3);
+		}
+		notifier.close();
+		awaitHeard("7:1", "7:2,3,4");
+	}
+
+	@Test
+	void whatFollowsIsSentWithoutAnotherPublication() {
+		try (Notifier notifier = notifier(Duration.ofMillis(80))) {
 			notifier.published(1);
 			awaitHeard("7:1");
-			for (int i = 0; i < 1000; i++) {
-				notifier.published(2 + i % 3);
-			}
-			awaitHeard("7:1", "7:2,3,4");
+			notifier.published(2);
+			awaitHeard("7:1", "7:2");
 		}
 	}
 

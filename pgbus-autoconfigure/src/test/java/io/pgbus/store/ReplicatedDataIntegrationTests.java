@@ -82,11 +82,34 @@ class ReplicatedDataIntegrationTests {
 			replication.awaitCopied();
 			String drop = "drop subscription " + replication.name();
 			assertRefused(drop);
+			// nor is anything changed that is still to come
+			this.target.jdbc().sql("update pgbus.bus set schema_version = 6").update();
+			assertThatExceptionOfType(PgBusException.class).isThrownBy(() -> migrate(this.target))
+				.withMessageContaining(drop);
+			assertThat(this.target.jdbc().sql("update pgbus.bus set schema_version = schema_version + 1").update())
+				.isOne();
 			assertThatExceptionOfType(DataAccessException.class).isThrownBy(() -> rebase(true))
 				.withMessageContaining(replication.name());
 		}
 		rebase(false);
 		assertThatNoException().isThrownBy(() -> check(this.target));
+	}
+
+	@Test
+	void aGroupThatIsToStartAheadIsNoSignOfALostSequenceAndStaysThere() {
+		long ahead = 5_000_000_000L;
+		this.model.publishNow(10);
+		this.model.create("ahead", StartPosition.at(ahead));
+		String start = """
+				select low_floor + 1 from pgbus.cursor_state s join pgbus.cursor c on c.id = s.cursor_id
+				join pgbus.consumer_group g on g.id = c.group_id where g.name = 'ahead'""";
+		assertThatNoException().isThrownBy(() -> check(this.source));
+		this.model.leave();
+		this.source.jdbc().sql("select pgbus.rebase(true)").query(Long.class).single();
+		assertThat(this.source.jdbc().sql("select last_value from pgbus.event_id").query(Long.class).single())
+			.isEqualTo(10);
+		assertThat(this.source.jdbc().sql(start).query(Long.class).list()).containsOnly(ahead);
+		assertThatNoException().isThrownBy(() -> check(this.source));
 	}
 
 	@Test

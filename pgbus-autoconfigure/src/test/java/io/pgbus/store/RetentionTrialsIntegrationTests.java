@@ -284,9 +284,11 @@ class RetentionTrialsIntegrationTests {
 			closed.execute("select pg_advisory_xact_lock(4711)");
 			Reader reader = this.bed.new Reader(ids, 100, "public.planned()");
 			Future<List<StoredEvent>> first = this.threads.submit(reader::readAll);
-			await().until(() -> this.bed.jdbc.sql("select exists (select from pg_locks where not granted)")
-				.query(Boolean.class)
-				.single());
+			await().until(() -> this.bed.jdbc.sql("""
+					select exists (
+						select from pg_locks l join pg_database d on d.oid = l.database
+						where not l.granted and l.locktype = 'advisory' and d.datname = current_database()
+					)""").query(Boolean.class).single());
 			for (int i = 0; i < 3; i++) {
 				this.bed.rounds();
 				this.bed.publish("s", 10);

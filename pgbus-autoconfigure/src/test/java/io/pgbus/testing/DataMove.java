@@ -95,7 +95,7 @@ public final class DataMove {
 	 * @param to the other
 	 */
 	public static void dumpAndRestore(OwnServer server, TestDatabase from, TestDatabase to) {
-		dumpAndRestore(server, from, to, "--no-password");
+		dumpAndRestoreWith(server, from, to);
 	}
 
 	/**
@@ -105,10 +105,10 @@ public final class DataMove {
 	 * @param to the other
 	 */
 	public static void dumpAndRestoreSchema(OwnServer server, TestDatabase from, TestDatabase to) {
-		dumpAndRestore(server, from, to, "--schema-only", "--no-publications", "--no-subscriptions");
+		dumpAndRestoreWith(server, from, to, "--schema-only", "--no-publications", "--no-subscriptions");
 	}
 
-	private static void dumpAndRestore(OwnServer server, TestDatabase from, TestDatabase to, String... options) {
+	private static void dumpAndRestoreWith(OwnServer server, TestDatabase from, TestDatabase to, String... options) {
 		try {
 			Path dump = Files.createTempFile("pgbus-", ".sql");
 			try {

@@ -1,8 +1,8 @@
 -- pgbus schema, version 7: data that replication has moved.
 --
--- The function of version 6, but for four things: it refuses while a subscription still brings rows; it sets also sequences
--- that were never used; it takes for published here only what has an id that was drawn here; and it forgets segments of which
--- only the row has come.
+-- The function of version 6, but for five things: it refuses while a subscription still brings rows; it sets also sequences
+-- that were never used, and not to where a group is to start; it takes for published here only what has an id that was drawn
+-- here; and it forgets segments of which only the row has come.
 
 -- Makes the bus go on in the server to which its data was moved; returns how many deliveries are left to do. What each
 -- cursor has not done is found by the ids of the old server. Then everything that has been published gets an id that all
@@ -44,7 +44,11 @@ begin
 	select string_agg(distinct s.subname, ', ') into subscriptions from pg_subscription s
 		join pg_subscription_rel r on r.srsubid = s.oid
 		join pg_class c on c.oid = r.srrelid
-		where c.relnamespace = (select relnamespace from pg_class where oid = 'event'::regclass);
+		where c.relnamespace = (select relnamespace from pg_class where oid = 'event'::regclass)
+		and (
+			c.relname in ('bus', 'consumer_group', 'cursor', 'cursor_state', 'event', 'failed_event', 'ledger', 'stream')
+			or c.relname ~ '^event_[0-9]+$'
+		);
 	if subscriptions is not null then
 		raise exception 'Rows of this bus are being brought here by a subscription: %', subscriptions
 			using hint = 'Let all of them come, and drop it.';
@@ -76,7 +80,14 @@ begin
 	last_id := greatest(
 		drawn_id,
 		(select max(e.id) from event e where e.id > drawn_id),
-		(select max(greatest(s.ceiling, s.position, s.low_floor, s.high_floor)) from cursor_state s where s.cursor_id > 0),
+		-- a floor that no transaction has taken is where a group is to start
+		(
+			select max(greatest(
+				s.ceiling, s.position,
+				case when s.low_bound > '3' then s.low_floor end, case when s.high_bound > '3' then s.high_floor end
+			))
+			from cursor_state s where s.cursor_id > 0
+		),
 		(select max(f.event_id) from failed_event f where f.cursor_id > 0)
 	);
 	perform setval('event_id', last_id);
@@ -160,8 +171,12 @@ begin
 		union all
 		select r.id, x.tx from reader r cross join lateral pg_snapshot_xip(here) x(tx)
 	),
+	-- a group that is to start ahead stays there
 	horizon as materialized (
-		select r.id, r.version, least(last_id, greatest(r.floor, case when r.is_open then r.position end)) as floor,
+		select r.id, r.version,
+			case when a.is_ahead then r.floor
+				else least(last_id, greatest(r.floor, case when r.is_open then r.position end)) end as floor,
+			case when a.is_ahead then r.bound else own end as bound,
 			coalesce(
 				(
 					select format('%s:%s:%s', (array_agg(n.tx order by n.tx))[1], pg_snapshot_xmax(here),
@@ -172,6 +187,7 @@ begin
 				here
 			) as snapshot
 		from reader r
+		cross join lateral (select r.bound = '3' and r.floor > last_id as is_ahead) a
 	),
 	ended as (
 		delete from cursor_state s using reader r where s.cursor_id = r.id
@@ -179,7 +195,7 @@ begin
 	begun as (
 		insert into cursor_state (cursor_id, version, low_snapshot, low_floor, low_bound,
 			high_snapshot, high_floor, high_bound, ceiling, position)
-		select h.id, h.version + 1, h.snapshot, h.floor, own, h.snapshot, h.floor, own, 0, 0
+		select h.id, h.version + 1, h.snapshot, h.floor, h.bound, h.snapshot, h.floor, h.bound, 0, 0
 		from horizon h
 	)
 	select (select count(*) from pending), (select m.tx from mark m order by m.tx desc limit 1)
