@@ -132,7 +132,7 @@ final class Origin {
 	 * @throws PgBusException if one does
 	 */
 	void checkAllHasCome() {
-		List<String> subscriptions = this.database.own(SUBSCRIPTIONS).query(String.class).list();
+		List<String> subscriptions = this.database.own(SUBSCRIPTIONS).query((row, index) -> row.getString(1)).list();
 		if (!subscriptions.isEmpty()) {
 			throw new PgBusException("""
 					The schema "%s" is being brought here from another server. When all applications there have been \
