@@ -54,12 +54,7 @@ class BackfillModesIntegrationTests {
 	void close() {
 		Items.handler = (change) -> {
 		};
-		await().ignoreExceptions()
-			.untilAsserted(() -> this.jdbc.sql("""
-					select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = ?""")
-				.param(this.slot)
-				.query()
-				.listOfRows());
+		this.database.dropSlot(this.slot);
 		this.database.close();
 	}
 

@@ -152,7 +152,7 @@ class BackfillTrialsIntegrationTests {
 				.isEqualTo(ROWS);
 			assertThat(count(jdbc, "select count(*) - count(distinct (key, n)) from delivered")).as("doubles").isZero();
 			assertThat(count(jdbc, "select count(*) from pgbus.failed_event")).isZero();
-			dropSlot(jdbc);
+			database.dropSlot(this.slot);
 		}
 	}
 
@@ -186,7 +186,7 @@ class BackfillTrialsIntegrationTests {
 					assertThat(both.get(1).unavailableColumns()).isEqualTo(both.get(0).unavailableColumns());
 				}
 			});
-			dropSlot(jdbc);
+			database.dropSlot(this.slot);
 		}
 	}
 
@@ -202,15 +202,6 @@ class BackfillTrialsIntegrationTests {
 
 	private static long count(JdbcClient jdbc, String sql) {
 		return jdbc.sql(sql).query(Long.class).single();
-	}
-
-	private void dropSlot(JdbcClient jdbc) {
-		await().ignoreExceptions()
-			.untilAsserted(() -> jdbc.sql("""
-					select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = ?""")
-				.param(this.slot)
-				.query()
-				.listOfRows());
 	}
 
 	record Item(long id, String name) {

@@ -76,12 +76,7 @@ class CaptureKillIntegrationTests {
 		this.writing.set(false);
 		this.threads.shutdownNow();
 		this.instances.values().forEach(InstanceProcess::close);
-		await().ignoreExceptions()
-			.untilAsserted(() -> this.jdbc.sql("""
-					select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = ?""")
-				.param(this.slot)
-				.query()
-				.listOfRows());
+		this.database.dropSlot(this.slot);
 		this.database.close();
 	}
 

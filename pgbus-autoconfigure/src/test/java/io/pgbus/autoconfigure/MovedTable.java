@@ -66,13 +66,7 @@ final class MovedTable {
 	}
 
 	void dropSlot(TestDatabase database) {
-		JdbcClient jdbc = database.jdbc();
-		await().ignoreExceptions()
-			.untilAsserted(() -> jdbc.sql("""
-					select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = ?""")
-				.param(this.slot)
-				.query()
-				.listOfRows());
+		database.dropSlot(this.slot);
 	}
 
 	static class Orders {

@@ -165,6 +165,20 @@ public final class TestDatabase implements AutoCloseable {
 	}
 
 	/**
+	 * Drops a replication slot of the server, if it is there, once nobody reads it.
+	 * @param slot the name of the slot
+	 */
+	public void dropSlot(String slot) {
+		Awaitility.await()
+			.ignoreExceptions()
+			.untilAsserted(() -> jdbc().sql("""
+					select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = ?""")
+				.param(slot)
+				.query()
+				.listOfRows());
+	}
+
+	/**
 	 * Closes the pool and drops the database, whoever is still connected to it.
 	 */
 	@Override
